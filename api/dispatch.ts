@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
+import { isObject } from '../model/json';
 import type { Caller } from '../policy/caller';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
@@ -53,7 +54,7 @@ async function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffe
     throw error;
   }
 }
-const membersOf = (body: unknown): object => (typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {});
+const membersOf = (body: unknown): object => (isObject(body) ? body : {});
 
 /** Resources are validated by their handlers (fields.ts). */
 function checkBody({ bodyName, bodySchema }: Operation, body: unknown, { document, validators }: Omit<ApiContext, 'conductor'>): void {

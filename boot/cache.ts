@@ -8,12 +8,13 @@ import { EventEmitter, once } from 'node:events';
 import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { Agent, interceptors, type Dispatcher } from 'undici';
+import { interceptors, type Dispatcher } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { withoutCredentials } from '../model/urls';
+import { createAgent } from '../wire/http-agent';
 import type { ServiceClient } from '../wire/keystone/services';
 import type { ImageServerOptions } from '../wire/image-servers';
 import { isGlanceUrl } from '../wire/openstack/glance';
@@ -82,7 +83,7 @@ interface CacheEntry {
 /** Milliseconds without revalidation, because many machines boot at the same time. */
 const FRESH_MS = 2000;
 const CONNECT_TIMEOUT_MS = 10_000;
-const TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
+const TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
 
 /** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
@@ -220,7 +221,7 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
 export async function openCache({ folder, maxBytes, options, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
-  const agent = new Agent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
+  const agent = createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed', ...TIMEOUTS });
   const state: CacheState = {
     ...{ folder, maxBytes, options, glance, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),

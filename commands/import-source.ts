@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseIni } from '../config/ini';
 import { systemClock } from '../model/clock';
+import { isObject } from '../model/json';
 import { openApi, type ApiGet } from '../store/import/api';
 import type { Secrets } from '../store/import/secrets';
 import { openSource, type Source } from '../store/import/source';
@@ -113,8 +114,6 @@ export async function openArguments(given: SourceArguments): Promise<Source> {
   throw new Error('this is not the database of an Ironic: it has no table nodes');
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 /** Reads YAML or JSON. Error messages do not quote the file, because it contains secrets. */
 export function readSecrets(file: string | undefined): Secrets {
   if (file === undefined) return {};

@@ -22,6 +22,34 @@ export const systemClock: Clock = {
   },
 };
 
+/** Of work that may succeed later. */
+interface RetryParts {
+  readonly clock: Pick<Clock, 'sleep'>;
+  /** Absent: only `pauseAfter` ends the retries. */
+  readonly signal?: AbortSignal;
+}
+/**
+ * Runs the work again after each error for which `pauseAfter` gives a pause.
+ * @param pauseAfter milliseconds after this error of this attempt, of which the first is 1; undefined: the error is final. It bounds the
+ * number of attempts or their time
+ * @throws the last error, or the reason of the signal that aborts a pause
+ */
+export async function retry<T>(
+  { clock, signal }: RetryParts,
+  work: (attempt: number) => Promise<T>,
+  pauseAfter: (error: unknown, attempt: number) => number | undefined | Promise<number | undefined>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      const pause = await pauseAfter(error, attempt);
+      if (pause === undefined) throw error;
+      await clock.sleep(pause, signal);
+    }
+  }
+}
+
 /** The format of times in rows and responses: ISO 8601 with offset and microseconds. */
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000+00:00');
 /** The format of times in `driver_internal_info` and in messages, as in Ironic: UTC, without offset. */

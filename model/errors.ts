@@ -161,5 +161,13 @@ export class Fault extends Error {
   }
 }
 
+const withMessage = (name: 'Invalid' | 'InvalidParameterValue') => {
+  return (message: string, cause?: unknown): Fault => new Fault(name, { message }, cause === undefined ? {} : { cause });
+};
+/** A request that makes no sense as a whole. */
+export const invalid = withMessage('Invalid');
+/** A value that cannot be used. */
+export const invalidParameter = withMessage('InvalidParameterValue');
+
 /** The message of an error, for `last_error` and the log. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

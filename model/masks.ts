@@ -1,5 +1,6 @@
 /** Masks secrets in responses with `******`, and compares secrets. Stored values are never masked. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { isObject } from './json';
 import type { Json, JsonObject } from './records';
 
 export const MASK = '******';
@@ -71,8 +72,7 @@ function maskValue(value: Json, mask: string): Json {
 export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => {
-      const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
-      return [key, !isObject && SECRET.test(key) ? mask : maskValue(value, mask)];
+      return [key, !isObject(value) && SECRET.test(key) ? mask : maskValue(value, mask)];
     }),
   );
 }

@@ -7,6 +7,7 @@
  *     check  = "@" | "!" | kind ":" match
  *     match  = text with %(name)s, the value of the target
  */
+import { isObject } from '../model/json';
 import { repr } from '../model/python';
 
 /** Text and names of the target in turn: texts[0] names[0] texts[1] … */
@@ -275,7 +276,7 @@ function memberMatches(
 ): boolean {
   if (value === undefined) return false;
   if (at === path.length) return compare(value, given);
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, path[at]!)) return false;
+  if (!isObject(value) || !Object.hasOwn(value, path[at]!)) return false;
   return matches((value as Readonly<Record<string, PolicyValue>>)[path[at]!], path, at + 1, given, compare);
 }
 

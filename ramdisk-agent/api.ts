@@ -1,6 +1,7 @@
 /** The agent's requests to the bare metal API: version, lookup, heartbeat, inspection data. */
 import type { Inventory, JsonObject } from '../model/records';
 import { AgentError } from '../model/agent/errors';
+import { isObject } from '../model/json';
 import { ask, type HttpAnswer, type HttpRequest, type Trust } from './system/http';
 
 /** The newest minor version whose features the agent uses (agent_verify_ca). */
@@ -125,7 +126,7 @@ async function firstAnswer(urls: readonly string[], call: (url: string) => Promi
 function json(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ import type { OwnCertificate } from '../wire/http/certificate';
 import type { Runner } from './commands';
 import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
+import { isObject } from '../model/json';
 
 interface ServerOptions {
   readonly host: string;
@@ -141,10 +142,10 @@ function parse(body: Buffer): { readonly name: string; readonly params: JsonObje
     throw new AgentError('InvalidContentError', 'not JSON', { cause: error });
   }
   const { name, params } = (value ?? {}) as { name?: unknown; params?: unknown };
-  if (typeof name !== 'string' || typeof params !== 'object' || params === null || Array.isArray(params)) {
+  if (typeof name !== 'string' || !isObject(params)) {
     throw new AgentError('InvalidContentError', 'Missing or invalid name or params');
   }
-  return { name, params: params as JsonObject };
+  return { name, params };
 }
 
 const link = (base: string, path: string, rel: string): JsonObject => ({ href: `${base}/${path}`, rel });

@@ -1,7 +1,8 @@
 /** The simulator's HTTP: a client for all machines, and what its servers share. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
+import { createAgent } from '../wire/http-agent';
 
 interface HttpResponse {
   readonly status: number;
@@ -25,7 +26,12 @@ export interface HttpClient {
 }
 
 export function openHttpClient(): HttpClient {
-  const dispatcher = new Agent({ connect: { timeout: 5000, rejectUnauthorized: false }, headersTimeout: 30_000, bodyTimeout: 30_000 });
+  const dispatcher = createAgent({
+    connect: { timeout: 5000, rejectUnauthorized: false },
+    bodyBytes: 'streamed',
+    headersMs: 30_000,
+    bodyMs: 30_000,
+  });
   return {
     request: async (url, { method = 'GET', headers = {}, json, signal }) => {
       const answer = await request(url, {

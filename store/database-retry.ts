@@ -3,7 +3,7 @@
  * may have run before the connection broke. Running it twice is safe, because writes name their fencing number, and history entries have
  * a UUID.
  */
-import type { Clock } from '../model/clock';
+import { retry, type Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 
@@ -21,17 +21,15 @@ export async function retryWhileDatabaseDown<T>(
   work: () => Promise<T>,
   isTemporary: (error: unknown) => boolean = isDatabaseDown,
 ): Promise<T> {
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
-    try {
-      const answer = await work();
-      if (pause > FIRST_PAUSE_MS) log.info('the retried work succeeded');
-      return answer;
-    } catch (error) {
-      if (!isTemporary(error) || signal.aborted) throw error;
-      if (pause === FIRST_PAUSE_MS) log.warn('temporary failure: the work is retried', { reason: reasonOf(error) });
-      await clock.sleep(pause, signal);
-    }
-  }
+  let isRetried = false;
+  const answer = await retry({ clock, signal }, work, (error, attempt) => {
+    if (!isTemporary(error) || signal.aborted) return undefined;
+    if (!isRetried) log.warn('temporary failure: the work is retried', { reason: reasonOf(error) });
+    isRetried = true;
+    return Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+  });
+  if (isRetried) log.info('the retried work succeeded');
+  return answer;
 }
 
 /** Wraps a store so that `retry` runs each of its calls. A transaction is retried as a whole. */

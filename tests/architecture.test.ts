@@ -32,6 +32,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/openid',
     'wire/keystone',
     'wire/watched-file',
+    'wire/worker-thread',
   ],
   'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
@@ -236,6 +237,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'store/store',
     'wire/addresses',
+    'wire/http-agent',
     'wire/http/client-limits',
     'wire/http/listener-tls',
     'wire/shares',
@@ -383,7 +385,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/sockets',
     'wire/switches',
   ],
-  simulator: [],
+  simulator: ['wire'],
   'simulator/bmc': ['model', 'simulator/http'],
   'simulator/fleet': [
     'model',
@@ -432,14 +434,14 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   wire: ['model/idents'],
   'wire/dhcp': ['wire/ipv6'],
   'wire/dns': ['model/idents', 'wire/addresses', 'wire/shares'],
-  'wire/http': ['model/idents', 'model/log', 'model/text', 'wire'],
+  'wire/http': ['model/idents', 'model/json', 'model/log', 'model/text', 'wire'],
   'wire/images': [],
   'wire/ipmi': ['model/idents', 'model/text', 'wire/child-processes'],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
-  'wire/keystone': ['model/log', 'model/text', 'wire'],
-  'wire/openstack': ['wire', 'wire/keystone'],
-  'wire/redfish': ['model/text', 'wire'],
+  'wire/keystone': ['model/json', 'model/log', 'model/text', 'wire'],
+  'wire/openstack': ['model/json', 'wire', 'wire/keystone'],
+  'wire/redfish': ['model/json', 'model/text', 'wire'],
   'wire/switches': ['model/text', 'wire'],
   'wire/sockets': ['wire/ipv6'],
 };
@@ -525,6 +527,11 @@ it('nothing outside tests/ imports from it', () => {
 
 it('the only program at the root is cli.ts', () => {
   expect(sources.filter((file) => folderOf(file) === '')).toEqual(['cli.ts']);
+});
+
+it('agents of undici are made by wire/http-agent.ts only, where each must say how its answers are bounded', () => {
+  const makers = sources.filter((file) => /\bnew Agent\(/.test(readFileSync(join(root, file), 'utf8')));
+  expect(makers).toEqual(['wire/http-agent.ts']);
 });
 
 it(`no folder has more than ${MOST_FILES} source files`, () => {

@@ -1,4 +1,5 @@
 /** Tokens of `bloomery token`. */
+import { LRUCache } from 'lru-cache';
 import { apiTokenHash, API_TOKEN_KEY, API_TOKEN_PREFIX, isApiToken } from '../../policy/api-tokens';
 import type { ApiTokenRecord } from '../../model/records';
 import { timestamp, type Clock } from '../../model/clock';
@@ -7,7 +8,6 @@ import type { Log } from '../../model/log';
 import { NOBODY } from '../../policy/caller';
 import type { Store } from '../../store/store';
 import { invalidToken, type TokenKind } from './accept-tokens';
-import { remember } from './remember';
 
 /** How long an answer of the database is cached. A revoked token may be accepted during this time. */
 const CACHE_TTL_MS = 3000;
@@ -22,8 +22,8 @@ interface ApiTokenParts {
   readonly random: (bytes: number) => Buffer;
 }
 export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKind {
-  /** The answers of the database and when they expire, the oldest first. */
-  const known = new Map<string, { readonly record: ApiTokenRecord | undefined; readonly until: number }>();
+  /** The answers of the database and when they expire. */
+  const known = new LRUCache<string, { readonly record: ApiTokenRecord | undefined; readonly until: number }>({ max: CACHE_SIZE });
   let key: Promise<string> | undefined;
   const currentKey = (): Promise<string> => {
     key ??= store.secrets
@@ -42,7 +42,7 @@ export function apiTokens({ store, clock, log, random }: ApiTokenParts): TokenKi
     if (cached && cached.until > now) return cached.record;
     if (!isApiToken(token, await currentKey())) return undefined;
     const record = await store.apiTokens.find(hash);
-    remember(known, hash, { record, until: now + CACHE_TTL_MS }, CACHE_SIZE);
+    known.set(hash, { record, until: now + CACHE_TTL_MS });
     if (record && isLive(record) && now - Date.parse(record.last_used_at ?? '1970-01-01') >= USE_EVERY_MS)
       store.apiTokens
         .recordUse(hash, timestamp(now))

@@ -1,7 +1,7 @@
 /** bcrypt in a worker thread. At usual costs one check takes a tenth of a second, and unauthenticated clients can cause them. */
-import { Worker } from 'node:worker_threads';
 import { Unauthenticated } from '../http/errors';
 import { createFairTurns } from '../http/fair-turns';
+import { createThread } from '../../wire/worker-thread';
 
 interface CheckOrigin {
   readonly source: string;
@@ -11,11 +11,12 @@ interface CheckOrigin {
 /** Whether the password matches the digest. */
 export type Bcrypt = (password: string, digest: string, origin: CheckOrigin) => Promise<boolean>;
 
-/** As text, because the file of a worker must be JavaScript. This file is JavaScript only after the build. */
-const WORKER = `
+const CODE = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { compareSync } = require(workerData);
   parentPort.on('message', ({ password, digest }) => parentPort.postMessage(compareSync(password, digest)));`;
+/** A check takes a tenth of a second at the usual cost, and twice as long for each further step. */
+const LONGEST_MS = 600_000;
 
 const ONE_AT_A_TIME = { inAll: 1, ofSource: 1 };
 /** Further checks are refused. The limit of one source is lower, so that a client that guesses passwords leaves room for others. */
@@ -28,28 +29,7 @@ export function createBcrypt(): Bcrypt {
     waiting: WAITING,
     refusal: () => new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'),
   });
-  let worker: Worker | undefined;
-  let running: { readonly done: (right: boolean) => void; readonly fail: (error: Error) => void } | undefined;
-  const start = (): Worker => {
-    const started = new Worker(WORKER, { eval: true, workerData: require.resolve('bcryptjs') });
-    started.on('error', (error) => {
-      worker = undefined;
-      running?.fail(error);
-    });
-    started.on('message', (right: boolean) => running?.done(right));
-    // After the listeners, because adding a listener refs the worker again.
-    started.unref();
-    return started;
-  };
+  const thread = createThread<{ readonly password: string; readonly digest: string }, boolean>(CODE, { data: require.resolve('bcryptjs') });
   return (password, digest, { source, wasRight }) =>
-    turn(
-      source,
-      () =>
-        new Promise((done, fail) => {
-          running = { done, fail };
-          worker ??= start();
-          worker.postMessage({ password, digest });
-        }),
-      wasRight,
-    );
+    turn(source, () => thread.use((ask) => ask({ password, digest }, LONGEST_MS)), wasRight);
 }

@@ -3,6 +3,7 @@
  * users. Without it, each of them may do everything.
  */
 import { createHmac, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
@@ -11,7 +12,6 @@ import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 import { isPublic } from './public-paths';
-import { remember } from './remember';
 import { misspeltRoles } from '../../policy/implied-roles';
 import { NO_ROLES, parseUserRoles } from './user-roles';
 import { watchedFile } from '../../wire/watched-file';
@@ -107,7 +107,7 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
    * Successful checks and when they expire. The key is an HMAC, so that no password is stored. The HMAC covers the digest, so that a
    * changed digest in the file invalidates the entry.
    */
-  const known = new Map<string, number>();
+  const known = new LRUCache<string, number>({ max: CACHE_SIZE });
   const key = randomBytes(32);
 
   /** Checks in progress. Concurrent requests with the same login share one check. */
@@ -118,7 +118,7 @@ export function httpBasic(files: UserFiles, log: Log, clock: Clock, bcrypt: Bcry
     const right = (await bcrypt(password, digest ?? other, { source, wasRight: known.has(fingerprint) })) && digest !== undefined;
     known.delete(fingerprint);
     if (!right) return false;
-    remember(known, fingerprint, clock.now() + CACHE_TTL_MS, CACHE_SIZE);
+    known.set(fingerprint, clock.now() + CACHE_TTL_MS);
     return true;
   }
   async function isRight(login: Login, all: ReadonlyMap<string, string>): Promise<boolean> {

@@ -1,12 +1,12 @@
 /** Tokens of an OpenID provider ([oidc]): signed JWTs (RFC 7519, RFC 9068) whose claims say who the caller is. */
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Options } from '../../config/options';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { isName } from '../../policy/grants';
 import { withImpliedRoles } from '../../policy/implied-roles';
 import { invalidToken, type TokenKind } from './accept-tokens';
 import { createTokenVerifier, type Claims, type ProviderOptions, type ProviderParts } from './provider-tokens';
-import { remember } from './remember';
 
 type OidcOptions = ProviderOptions &
   Pick<
@@ -79,15 +79,15 @@ const isAccessToken = (type: unknown, { typ: claimed }: Claims): boolean =>
 export function oidc(parts: ProviderParts<OidcOptions>): TokenKind {
   const { options, clock } = parts;
   const verifyToken = createTokenVerifier(parts);
-  /** The verified tokens by their hashes, the oldest first. */
-  const verified = new Map<string, { readonly caller: Caller; readonly until: number }>();
+  /** The verified tokens by their hashes. */
+  const verified = new LRUCache<string, { readonly caller: Caller; readonly until: number }>({ max: CACHE_SIZE });
 
   async function verify(token: string, hash: string): Promise<Caller> {
     const { claims, type } = await verifyToken(token, options['oidc.audience']);
     if (!isAccessToken(type, claims)) throw invalidToken();
     const caller = callerOf(claims, options);
     const end = (claims.exp + options['oidc.clock_tolerance']) * 1000;
-    remember(verified, hash, { caller, until: Math.min(end, clock.now() + CACHE_TTL_MS) }, CACHE_SIZE);
+    verified.set(hash, { caller, until: Math.min(end, clock.now() + CACHE_TTL_MS) });
     return caller;
   }
 

@@ -1,5 +1,6 @@
 /** Validates tokens at Keystone: each once in [keystone_authtoken]token_cache_time, and few at the same time. */
 import { createHmac, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -8,7 +9,6 @@ import { KeystoneError } from '../../wire/keystone/session';
 import type { TokenContents } from '../../wire/keystone/tokens';
 import { Unauthenticated } from '../http/errors';
 import { createFairTurns } from '../http/fair-turns';
-import { remember } from './remember';
 
 interface TokenUse {
   readonly source: string;
@@ -57,9 +57,9 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
 ): ValidatedTokens<Contents> {
   const { validate, cacheMs, clock, log, metrics } = parts;
   /** An expired entry stays: it shows that the token was valid, so that its validation goes before those of unknown tokens. */
-  const valid = new Map<string, { readonly contents: Contents; readonly until: number }>();
-  const rejected = new Map<string, number>();
-  const failed = new Map<string, number>();
+  const valid = new LRUCache<string, { readonly contents: Contents; readonly until: number }>({ max: CACHE_SIZE });
+  const rejected = new LRUCache<string, number>({ max: CACHE_SIZE });
+  const failed = new LRUCache<string, number>({ max: CACHE_SIZE });
   const running = new Map<string, Promise<Contents | undefined>>();
   const turn = createFairTurns({ running: RUNNING, waiting: WAITING, refusal: unavailable });
   /** Keys are HMACs, so that no token is stored. */
@@ -78,7 +78,7 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
       return contents;
     } catch (error) {
       const until = clock.now() + PAUSE_MS;
-      if (error instanceof KeystoneError && error.kind === 'failing') remember(failed, useKey, until, CACHE_SIZE);
+      if (error instanceof KeystoneError && error.kind === 'failing') failed.set(useKey, until);
       else pausedUntil = until;
       if (loggedUntil <= clock.now()) {
         loggedUntil = until;
@@ -94,8 +94,8 @@ export function createValidatedTokens<Contents extends Pick<TokenContents, 'expi
     const contents = await turn(source, () => ask(token, useKey, allowExpired), valid.has(key));
     if (!contents) {
       valid.delete(key);
-      remember(rejected, useKey, clock.now() + REJECTED_MS, CACHE_SIZE);
-    } else if (cacheMs > 0) remember(valid, key, { contents, until: clock.now() + cacheMs }, CACHE_SIZE);
+      rejected.set(useKey, clock.now() + REJECTED_MS);
+    } else if (cacheMs > 0) valid.set(key, { contents, until: clock.now() + cacheMs });
     return contents;
   }
   /** The key of a result that depends on `allowExpired`: Keystone's answer differs for a token that has expired. */

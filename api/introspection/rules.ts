@@ -1,5 +1,5 @@
 /** /v1/rules of the introspection service. Their format differs from that of /v1/inspection_rules. */
-import { Fault } from '../../model/errors';
+import { invalid } from '../../model/errors';
 import { checkedIntrospectionRule } from '../../model/rules/introspection-rules';
 import { isUuid, newUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
@@ -7,7 +7,6 @@ import type { IntrospectionRuleRecord } from '../../model/records';
 import type { Handler } from './operation';
 
 const MAX_SCOPE = 255;
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 const brief = ({ uuid, description, scope }: IntrospectionRuleRecord): object => ({
   uuid,

@@ -1,6 +1,6 @@
 /** /v1/introspection of the introspection service: start, status, abort, data, reapply, and the reports of ramdisks. */
 import { bareTimestamp } from '../../model/clock';
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
 import { isObject } from '../../model/json';
@@ -10,7 +10,6 @@ import type { Store } from '../../store/store';
 import { dataText } from './encode';
 import type { Handler } from './operation';
 
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const notInCache = (uuid: string): Fault => new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
 
 /** By UUID or name. Throws NotFound. */

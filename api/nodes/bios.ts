@@ -1,12 +1,11 @@
 /** /v1/nodes/X/bios: the BIOS settings of a node, as the database has them. */
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** The version from which the attribute registry's fields of a setting are shown. */
 const REGISTRY_SINCE = 74;
 const BRIEF = ['name', 'value'];
@@ -38,14 +37,14 @@ async function listBiosSettings(request: Request, context: ApiContext): Promise<
   const { query, base, params, minor } = request;
   const early = minor < REGISTRY_SINCE ? ['detail', 'fields'].filter((name) => Object.hasOwn(query, name)) : [];
   if (early.length > 0)
-    throw invalid(
+    throw invalidParameter(
       `Schema error: Additional properties are not allowed (${early.map(repr).join(', ')} ${early.length === 1 ? 'was' : 'were'} unexpected)`,
     );
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   const unknown = fields?.find((field) => !SELECTABLE.includes(field));
-  if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
+  if (unknown !== undefined) throw invalidParameter(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
   const node = await nodeOf(request, context, 'node:bios:get');
-  if (query['detail'] === true && fields?.length) throw invalid('Can not specify ?detail=True and fields in the same request.');
+  if (query['detail'] === true && fields?.length) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
   const shown = query['detail'] === true ? DETAILED : (fields ?? BRIEF);
   const settings = await context.store.biosSettings.ofNode(node.uuid);
   return { status: 200, body: { bios: settings.map((setting) => present(setting, node.uuid, params['node_ident']!, shown, base)) } };
@@ -54,7 +53,7 @@ async function listBiosSettings(request: Request, context: ApiContext): Promise<
 async function showBiosSetting(request: Request, context: ApiContext): Promise<Answer> {
   const { minor, base, params } = request;
   const name = params['setting_name']!;
-  if (!/^[A-Z0-9-._~]+$/i.test(name)) throw invalid(`Schema error: ${repr(name)} does not match '(?i)^[A-Z0-9-._~]+$'`);
+  if (!/^[A-Z0-9-._~]+$/i.test(name)) throw invalidParameter(`Schema error: ${repr(name)} does not match '(?i)^[A-Z0-9-._~]+$'`);
   const node = await nodeOf(request, context, 'node:bios:get');
   const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
   if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });

@@ -1,9 +1,8 @@
 /** Checks the config drive of a request: its format, and whether an agent can use it. */
-import { Fault } from '../../model/errors';
+import { invalid } from '../../model/errors';
 import type { ApiContext } from '../resource/handler';
 import { describeAtLength } from '../schema/schema';
 
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object' && Object.keys(drive).length === 0);
 
 /** Whitespace is common in base64. */

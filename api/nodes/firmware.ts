@@ -1,10 +1,9 @@
 /** /v1/nodes/X/firmware: the firmware components of a node, as the database has them. */
-import { Fault } from '../../model/errors';
+import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const TIMES = ['created_at', 'updated_at'];
 const VERSIONS = ['component', 'initial_version', 'current_version', 'last_version_flashed'];
 const IDENTITY = ['vendor', 'model', 'serial_number'];
@@ -15,12 +14,14 @@ async function listFirmware(request: Request, context: ApiContext): Promise<Answ
   const { fields, detail } = query as { fields?: readonly string[] | null; detail?: string | null };
   const known = [...TIMES, ...VERSIONS, ...IDENTITY];
   const unknown = fields?.find((field) => !known.includes(field));
-  if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(known)}`);
-  if (detail !== undefined && detail !== null) throw invalid(`Schema error: ${repr(detail)} is not of type 'boolean'`);
+  if (unknown !== undefined) throw invalidParameter(`Schema error: ${repr(unknown)} is not one of ${repr(known)}`);
+  if (detail !== undefined && detail !== null) throw invalidParameter(`Schema error: ${repr(detail)} is not of type 'boolean'`);
   const node = await nodeOf(request, context, 'node:firmware:get');
   const early = minor < IDENTITY_SINCE ? (fields ?? []).filter((field) => IDENTITY.includes(field)).sort() : [];
   if (early.length > 0)
-    throw invalid(`Fields ${early.join(', ')} are not allowed in this API version. They require at least API version 1.${IDENTITY_SINCE}.`);
+    throw invalidParameter(
+      `Fields ${early.join(', ')} are not allowed in this API version. They require at least API version 1.${IDENTITY_SINCE}.`,
+    );
   const shown = [...TIMES, ...(fields ?? [...VERSIONS, ...(minor < IDENTITY_SINCE ? [] : IDENTITY)])];
   const components = await context.store.firmwareComponents.ofNode(node.uuid);
   const firmware = components.map((one) =>

@@ -1,5 +1,5 @@
 /** /v1/nodes/X/states/boot_mode, secure_boot and console: states of the machine beside its power. */
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
@@ -7,7 +7,6 @@ import { location } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const accepted = ({ base, params }: Request, rest: string): Answer => ({
   status: 202,
   headers: location(base, `nodes/${params['node_ident']!}/${rest}`),
@@ -31,7 +30,7 @@ async function setBootMode(request: Request, context: ApiContext): Promise<Answe
   const target = request.query['target'] as string | null;
   checkVersion(request);
   if (target !== 'bios' && target !== 'uefi')
-    throw invalid(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
+    throw invalidParameter(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
   checkNotTransitioning(node);
   await context.conductor.setBootMode(node.uuid, target);
   return accepted(request, 'states');
@@ -42,7 +41,7 @@ async function setSecureBoot(request: Request, context: ApiContext): Promise<Ans
   const target = request.query['target'] as boolean | null;
   checkVersion(request);
   if (target === null)
-    throw invalid(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
+    throw invalidParameter(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
   checkNotTransitioning(node);
   await context.conductor.setSecureBoot(node.uuid, target);
   return accepted(request, 'states');

@@ -1,5 +1,5 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -11,7 +11,6 @@ import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/f
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
 import type { Request, ApiContext } from '../resource/handler';
 
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
 /** The policies of the paths in the patch. */

@@ -1,5 +1,5 @@
 /** A runbook in a provision request: checks that it is approved for the node, and expands it to the verb's arguments. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
 import type { Arguments } from '../schema/arguments';
@@ -9,7 +9,6 @@ import { checkStepPolicies } from '../resource/step-policies';
 
 /** From this version on, a node approves a runbook by having one of the runbook's traits; before, by having its name as a trait. */
 const TRAITS_SINCE = 112;
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 function checkApproved({ uuid, name, traits }: RunbookRecord, node: NodeRecord, minor: number): void {
   const begins = `This runbook has not been approved for use on this node ${node.uuid}.`;

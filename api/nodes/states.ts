@@ -1,5 +1,5 @@
 /** /v1/nodes/X/states, power, provision and maintenance. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { isUuid } from '../../model/idents';
@@ -20,7 +20,6 @@ import { describeAtLength } from '../schema/schema';
 import { checkStepPolicies } from '../resource/step-policies';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const accepted = ({ base, params }: Request): Answer => ({ status: 202, headers: location(base, `nodes/${params['node_ident']!}/states`) });
 
 async function showStates(request: Request, context: ApiContext): Promise<Answer> {

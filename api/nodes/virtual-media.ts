@@ -1,12 +1,11 @@
 /** /v1/nodes/X/vmedia. */
 import type { VirtualMediaType } from '../../conductor/conductor';
-import { Fault } from '../../model/errors';
+import { invalid } from '../../model/errors';
 import { nodeOf } from '../resource/node-find';
 import type { Handlers } from '../resource/handler';
 
 const DEVICES: readonly string[] = ['disk', 'cdrom', 'floppy'];
 const SCHEMES: readonly string[] = ['http', 'https', 'nfs', 'cifs', 'smb'];
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 /** RFC 3986 §3.1, in lower case; '' for none. */
 const schemeOf = (url: string): string => /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';

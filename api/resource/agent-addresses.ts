@@ -3,6 +3,7 @@
  * of requests for a node.
  */
 import { networkInterfaces } from 'node:os';
+import { LRUCache } from 'lru-cache';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { canonicalAddress, canonicalHost, isLoopback, networksOf, newUuid, parseNetwork } from '../../model/idents';
@@ -66,8 +67,8 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
   if (wrong !== undefined) throw new Error(`[agent]callback_hosts: "${wrong}" is not a network`);
   const allowedNetworks = networksOf(allowed.filter(parseNetwork));
   const sources = createAgentSources({ store, options, clock });
-  /** The last report of each node and how many others followed, the earliest first. */
-  const reported = new Map<string, { readonly at: number; others: number }>();
+  /** The last report of each node and how many others followed. */
+  const reported = new LRUCache<string, { readonly at: number; others: number }>({ max: MAX_REPORTED_NODES });
 
   const isListener = (address: string, port: number | undefined, { listenerPort }: Peer): boolean =>
     isOwnAddress(address) && (port === listenerPort || LISTENER_PORTS.some((option) => options[option] === port));
@@ -101,9 +102,7 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
         last.others++;
         return;
       }
-      reported.delete(uuid);
       reported.set(uuid, { at: now, others: 0 });
-      if (reported.size > MAX_REPORTED_NODES) reported.delete(reported.keys().next().value!);
       const others = last && last.others > 0 ? ` (${last.others} more were refused since the entry before)` : '';
       await store.history.create({
         uuid: newUuid(random),

@@ -3,6 +3,7 @@
  * A list reads ids and revisions, then only the rows that are not cached at that revision. See docs/decisions/0005-fragments.md.
  */
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Metrics } from '../../model/metrics';
 import type { RowVersion } from '../../store/store';
 import { createTurns, sliced } from '../../wire/turns';
@@ -69,56 +70,13 @@ function ownBytes(text: string): Buffer {
   return bytes;
 }
 
-interface Cache {
-  /** The fragment if it is cached at this revision. */
-  take(key: string, revision: number): CachedFragment | undefined;
-  put(key: string, fragment: CachedFragment): void;
-  /** Bytes. */
-  readonly size: number;
-}
-/** @param limit bytes; the least recently used fragments are removed first */
-function createCache(limit: number): Cache {
-  // A Map iterates in insertion order. Each use inserts the fragment again, so the first one is the least recently used.
-  const cache = new Map<string, CachedFragment>();
-  let size = 0;
-  const weight = ({ bytes }: CachedFragment): number => bytes.length + OVERHEAD;
-
-  function drop(key: string, fragment: CachedFragment): void {
-    cache.delete(key);
-    size -= weight(fragment);
-  }
-  function put(key: string, fragment: CachedFragment): void {
-    const before = cache.get(key);
-    // A concurrent request may have read a later revision.
-    if (before && before.revision > fragment.revision) return;
-    if (before) drop(key, before);
-    cache.set(key, fragment);
-    size += weight(fragment);
-    for (const [oldest, one] of cache) {
-      if (size <= limit) break;
-      drop(oldest, one);
-    }
-  }
-  function take(key: string, revision: number): CachedFragment | undefined {
-    const found = cache.get(key);
-    if (found?.revision !== revision) return undefined;
-    cache.delete(key);
-    cache.set(key, found);
-    return found;
-  }
-
-  return {
-    take,
-    put,
-    get size() {
-      return size;
-    },
-  };
-}
-
 /** @param limit bytes of the cache */
 export function createFragments(limit: number, metrics: Metrics): Fragments {
-  const cache = createCache(limit);
+  // At least 1: lru-cache refuses 0, and no fragment is that small.
+  const cache = new LRUCache<string, CachedFragment>({
+    maxSize: Math.max(1, limit),
+    sizeCalculation: ({ bytes }) => bytes.length + OVERHEAD,
+  });
   /** The cached fragments of the first versions, until these fill a slice, or as many stale ones as are read at once have been found. `to`: the first version that was not looked up. */
   function takeFrom<Version extends RowVersion>(
     shape: (row: Version) => string,
@@ -131,8 +89,8 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     let cached = 0;
     for (; to < versions.length && stale.length < BATCH && cached < CACHED_SLICE; to++) {
       const version = versions[to]!;
-      const fragment = cache.take(`${shape(version)}${version.id}`, version.revision);
-      if (fragment) {
+      const fragment = cache.get(`${shape(version)}${version.id}`);
+      if (fragment?.revision === version.revision) {
         found.set(version.id, fragment);
         cached += fragment.bytes.length;
       } else stale.push(version.id);
@@ -169,7 +127,9 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
           render ??= renderer();
           const fragment = { uuid, revision, bytes: ownBytes(rewrite(JSON.stringify(render(row)))) };
           found.set(id, fragment);
-          cache.put(`${shape(row)}${id}`, fragment);
+          const key = `${shape(row)}${id}`;
+          // A concurrent request may have read a later revision.
+          if ((cache.peek(key)?.revision ?? revision) <= revision) cache.set(key, fragment);
         }
       }
       yield versions.slice(begun, to).flatMap(({ id }) => found.get(id) ?? []);
@@ -177,10 +137,10 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     }
   }
 
-  metrics.read('bloomery_api_fragments_bytes', () => [[{}, cache.size]]);
+  metrics.read('bloomery_api_fragments_bytes', () => [[{}, cache.calculatedSize]]);
   return {
     get size() {
-      return cache.size;
+      return cache.calculatedSize;
     },
     slices,
     async of(request) {

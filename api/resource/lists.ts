@@ -1,6 +1,6 @@
 /** Functions that all lists use: fields, limits, sorting, and the link to the next page. */
 import type { Options } from '../../config/options';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
 import type { Arguments } from '../schema/arguments';
@@ -11,7 +11,6 @@ import { sliced } from '../../wire/turns';
 import { nextSlice, type Fragment } from './fragments';
 
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 /** `fields` exists from 1.8 on. */
 export function checkFieldsAllowed(fields: readonly string[] | undefined, minor: number): void {
@@ -24,7 +23,7 @@ export function checkNewer(names: readonly string[], rows: readonly FieldRow[], 
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
 export function fieldsToShow(query: Arguments, brief: readonly string[] | undefined): readonly string[] | undefined {
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  if (fields && query['detail'] === true) throw invalid('Can not specify ?detail=True and fields in the same request.');
+  if (fields && query['detail'] === true) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
   return fields ?? (query['detail'] === true ? undefined : brief);
 }
 
@@ -42,13 +41,13 @@ export function pageOf(query: Arguments, unsortable: readonly string[], options:
   if (sortDir !== 'asc' && sortDir !== 'desc')
     throw new Fault('Invalid', { message: `Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'` });
   const sortKey = (query['sort_key'] as string) || 'id';
-  if (unsortable.includes(sortKey)) throw invalid(`The sort_key value ${sortKey} is an invalid field for sorting`);
+  if (unsortable.includes(sortKey)) throw invalidParameter(`The sort_key value ${sortKey} is an invalid field for sorting`);
   const marker = query['marker'] as string | null | undefined;
   return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(marker ? { marker } : {}) };
 }
 /** Refuses a sort key that is not a column of the resource. */
 export function checkSortable(key: string, sortable: readonly string[]): void {
-  if (!sortable.includes(key)) throw invalid(`The sort_key value "${key}" is an invalid field for sorting`);
+  if (!sortable.includes(key)) throw invalidParameter(`The sort_key value "${key}" is an invalid field for sorting`);
 }
 
 interface NextPage {

@@ -1,6 +1,7 @@
 /** /v1/allocations: allocations of nodes by resource class and traits, and the allocation of a node. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
+import { isObject } from '../../model/json';
 import { equalJson, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
@@ -11,8 +12,6 @@ import { checkFields } from '../resource/present';
 import { withNotifications } from '../resource/notifications';
 import { createOf, handlersOf, presenterOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 /** A visible node that a query or a body names. If there is none, the request is bad (400). */
 const nodeInRequest = (ident: string, request: Request, context: ApiContext): Promise<NodeRecord> =>
@@ -150,8 +149,7 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
 /** The checks of the body that depend on the version: early versions do not know `node`, and refuse `owner`. */
 async function createAllocation(request: Request, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
-  const hasMember = (name: string): boolean =>
-    body !== null && typeof body === 'object' && !Array.isArray(body) && Object.hasOwn(body, name);
+  const hasMember = (name: string): boolean => isObject(body) && Object.hasOwn(body, name);
   if (minor < 58 && hasMember('node'))
     throw new Fault('InvalidParameterValue', { message: "Schema error: Additional properties are not allowed ('node' was unexpected)" });
   if (minor < 60 && hasMember('owner')) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { documentOfVersion } from '../schema/document-version';
@@ -16,25 +17,23 @@ function minorOf(version: string | undefined, { min, max }: Document): number {
   return Number(minor);
 }
 
-/** Rendered versions of a document, the latest request last. Each takes some hundred kilobytes, and ten milliseconds to render. */
+/** Rendered versions of a document. Each takes some hundred kilobytes, and ten milliseconds to render. */
 interface Rendered {
-  readonly versions: Map<number, Promise<Buffer>>;
+  readonly versions: LRUCache<number, Promise<Buffer>>;
   /** Resolves when the version before is rendered. Versions are rendered one by one, and other requests have their turn in between. */
   last: Promise<unknown>;
 }
 const MAX_RENDERED = 8;
 const rendered = new WeakMap<Document, Rendered>();
 function render(document: Document, minor: number): Promise<Buffer> {
-  const state: Rendered = rendered.get(document) ?? { versions: new Map<number, Promise<Buffer>>(), last: Promise.resolve() };
+  const state: Rendered = rendered.get(document) ?? { versions: new LRUCache({ max: MAX_RENDERED }), last: Promise.resolve() };
   rendered.set(document, state);
   const { versions } = state;
   const text =
     versions.get(minor) ??
     state.last.then(() => setImmediate()).then(() => Buffer.from(JSON.stringify(documentOfVersion(document, minor))));
   state.last = text;
-  versions.delete(minor);
   versions.set(minor, text);
-  if (versions.size > MAX_RENDERED) versions.delete(versions.keys().next().value!);
   return text;
 }
 

@@ -1,5 +1,5 @@
 /** GET /v1/events/stream and GET /v1/events: events of nodes, as server-sent events and as pages. Extensions. */
-import { Fault, reasonOf } from '../../model/errors';
+import { Fault, invalidParameter, reasonOf } from '../../model/errors';
 import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { STATES } from '../../model/states';
@@ -9,10 +9,6 @@ import type { Handlers, Request, ApiContext } from '../resource/handler';
 import { Unauthenticated } from '../http/errors';
 import type { Sink } from '../http/streaming';
 import { targetOf } from '../http/target';
-
-const invalid = (message: string): never => {
-  throw new Fault('InvalidParameterValue', { message });
-};
 
 interface EventQuery {
   readonly since?: string | null;
@@ -30,7 +26,8 @@ function wordsOf(
 ): readonly string[] | undefined {
   const words = text?.split(',').map((word) => word.trim());
   const wrong = words?.find((word) => !isRight(word));
-  return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
+  if (wrong !== undefined) throw invalidParameter(`Invalid ${name}: "${wrong}"`);
+  return words;
 }
 
 /** The policies that these kinds of events need besides `node:get`. Everybody who sees the node sees what events of other kinds show. */
@@ -58,7 +55,8 @@ function filterOf({ query, caller }: Pick<Request, 'query' | 'caller'>, { auth }
 function sinceOf({ query, headers }: Request): string | undefined {
   const since = headers['last-event-id'] ?? (query as EventQuery).since ?? undefined;
   if (since === undefined || since === '') return undefined;
-  return typeof since === 'string' && isPosition(since) ? since : invalid('The position is not one of this stream');
+  if (typeof since !== 'string' || !isPosition(since)) throw invalidParameter('The position is not one of this stream');
+  return since;
 }
 
 const shown = ({ position, at, kind, node_uuid, node_name, payload }: EventRecord): object => ({
@@ -189,7 +187,7 @@ export const eventStreamHandlers: Handlers = {
     const isWanted = filterOf(request, context);
     const maxLimit = context.options['api.max_limit'];
     const limit = Math.min((request.query as EventQuery).limit || maxLimit, maxLimit);
-    if (limit < 0) invalid('Limit must be positive');
+    if (limit < 0) throw invalidParameter('Limit must be positive');
     const since = sinceOf(request);
     const project = projectOfList(request, context, 'node');
     const { store } = context;

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { timestamp } from '../../model/clock';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import {
   announcementOf,
   CHANGE_KINDS,
@@ -25,7 +25,6 @@ import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 import { LONGEST_ERROR, shortened } from '../../model/text';
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const TOKEN_BYTES = 32;
 
 // ---- pushes
@@ -103,7 +102,7 @@ async function push(request: Request, context: ApiContext): Promise<Answer> {
     for (const { component, kind } of changes) metrics.count('bloomery_recorder_changes_total', { component, kind });
     return { status: 200, body: { digest } };
   }
-  if (body.digest === undefined) throw invalid('A push has the hardware, or the digest of what was pushed before.');
+  if (body.digest === undefined) throw invalidParameter('A push has the hardware, or the digest of what was pushed before.');
   if (body.digest !== row.digest)
     refuse('unknown', new Fault('Conflict', { message: 'Another record than the one of this digest is kept: push the hardware itself.' }));
   pushes.sign(uuid, body.digest, body.boot_id ?? null);
@@ -115,7 +114,7 @@ async function push(request: Request, context: ApiContext): Promise<Answer> {
 const among = <Word extends string>(name: string, value: unknown, known: readonly Word[]): readonly Word[] | undefined => {
   const words = value as readonly string[] | null | undefined;
   const wrong = words?.find((word) => !(known as readonly string[]).includes(word));
-  if (wrong !== undefined) throw invalid(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
+  if (wrong !== undefined) throw invalidParameter(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
   return (words as readonly Word[] | null | undefined) ?? undefined;
 };
 /** ISO 8601: a date, or a time in UTC unless it has a zone. An unescaped plus sign in a URL arrives as a space. */
@@ -125,7 +124,7 @@ function timestampOf(text: string | null | undefined): string | undefined {
   const [, day = '', time = '00:00', zone = 'Z'] = TIMESTAMP.exec(text) ?? [];
   const milliseconds = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
   if (Number.isNaN(milliseconds) || milliseconds < 0 || milliseconds > Date.UTC(9999, 0))
-    throw invalid(`Expected a timestamp (ISO 8601) for since: ${text}`);
+    throw invalidParameter(`Expected a timestamp (ISO 8601) for since: ${text}`);
   return timestamp(milliseconds);
 }
 async function listChanges(
@@ -137,7 +136,7 @@ async function listChanges(
   const limit = Math.min((query['limit'] as number | null | undefined) ?? Infinity, options['api.max_limit']);
   if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
   const after = (query['marker'] as number | null | undefined) ?? undefined;
-  if (after !== undefined && !Number.isSafeInteger(after)) throw invalid(`Expected the id of a change for marker: ${after}`);
+  if (after !== undefined && !Number.isSafeInteger(after)) throw invalidParameter(`Expected the id of a change for marker: ${after}`);
   const kinds = among<ChangeKind>('kind', query['kind'], CHANGE_KINDS);
   const components = among('component', query['component'], Object.keys(COMPONENTS) as Component[]);
   const since = timestampOf(query['since'] as string | null | undefined);
@@ -188,7 +187,8 @@ export const hardwareHandlers: Handlers = {
   },
   createHardwareToken: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:token');
-    if (!context.options['recorder.enabled']) throw invalid('This server takes nothing from recorders: [recorder]enabled is false.');
+    if (!context.options['recorder.enabled'])
+      throw invalidParameter('This server takes nothing from recorders: [recorder]enabled is false.');
     const token = context.random(TOKEN_BYTES).toString('base64url');
     await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };

@@ -1,5 +1,5 @@
 /** /v1/inspection_rules: actions on an inspected node whose data fulfils the conditions. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
 import { repr } from '../../model/python';
 import type { InspectionRuleRecord, JsonObject } from '../../model/records';
@@ -8,7 +8,6 @@ import { checkDirection, handlersOf, type Resource } from '../resource/resource'
 import type { Handlers, Request } from '../resource/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 function checkQuery(request: Request): void {
   checkDirection(request);

@@ -1,5 +1,5 @@
 /** /v1/portgroups, and the portgroups of a node. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { isLogicalName } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
 import { valuesAt } from '../../model/patch';
@@ -10,8 +10,6 @@ import type { Values } from '../resource/fields';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
 import { handlersOf, listOf, type Resource } from '../resource/resource';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 interface ListQuery {
   readonly node?: string | null;

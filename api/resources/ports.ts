@@ -1,5 +1,5 @@
 /** /v1/ports, and the ports of a node. */
-import { Fault } from '../../model/errors';
+import { invalid, Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import { str } from '../../model/python';
@@ -27,7 +27,6 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 const BRIEF = ['uuid', 'address'];
 const UNSORTABLE = ['extra', 'internal_info', 'local_link_connection'];
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 const shown = (rows: ReturnType<ApiContext['document']['fields']>) => rows.filter(({ hidden }) => !hidden);
 

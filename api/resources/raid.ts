@@ -1,5 +1,6 @@
 /** PUT /v1/nodes/X/states/raid, and /v1/drivers/X/raid/logical_disk_properties. */
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -19,14 +20,13 @@ function problemOf(config: JsonObject, { validators, document }: ApiContext): st
 
 async function setRaidConfig(request: Request, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
+  if (!isObject(body))
     throw new Fault('InvalidParameterValue', {
       message: `Expected types <class 'dict'> for target_raid_config: ${str(withoutSecrets(body))}`,
     });
   const node = await nodeOf(request, context, 'node:set_raid_state');
   if (minor < 12) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const config = body as JsonObject;
-  await context.conductor.setRaidConfig(node.uuid, config, problemOf(config, context));
+  await context.conductor.setRaidConfig(node.uuid, body, problemOf(body, context));
   return { status: 204 };
 }
 

@@ -1,6 +1,6 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import type { Options } from '../../config/options';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { canonicalAddress, isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
@@ -19,7 +19,6 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 import { shortened, storable } from '../../model/text';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 function checkEnabled({ path }: Request, { options }: ApiContext): void {
   if (!options['api.enable_ramdisk_endpoints']) throw new Fault('HTTPForbidden', { resource: path });
@@ -175,7 +174,7 @@ const CALLBACK = /^https?:\/\/[^\s\\@?#]+$/i;
 function callbackOf(text: string): URL | undefined {
   if (text === '') return undefined;
   if (text.length > MAX_CALLBACK || !CALLBACK.test(text) || !URL.canParse(text))
-    throw invalid('An issue with the supplied "callback_url" has been detected.');
+    throw invalidParameter('An issue with the supplied "callback_url" has been detected.');
   return new URL(text);
 }
 
@@ -215,7 +214,7 @@ async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undef
   const foreign = await agentAddresses.objectionToSource(node.uuid, peer);
   if (foreign !== undefined) {
     await agentAddresses.report(node, 'source', `A heartbeat was refused: ${foreign}`);
-    throw invalid("The heartbeat did not come from an address of the node's machine.");
+    throw invalidParameter("The heartbeat did not come from an address of the node's machine.");
   }
   const objection = callback && (await agentAddresses.objectionToCallback(node.uuid, callback, peer));
   if (objection === undefined) return;
@@ -224,7 +223,7 @@ async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undef
     'callback',
     `A heartbeat was refused: the agent cannot be called at ${callback!.host}, since ${objection}`,
   );
-  throw invalid(`The agent cannot be called at the supplied "callback_url": ${objection}`);
+  throw invalidParameter(`The agent cannot be called at the supplied "callback_url": ${objection}`);
 }
 
 /** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */
@@ -240,17 +239,20 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
   // Another machine sends the heartbeat, or the machine rebooted unexpectedly. The node must be powered off first.
   if (known !== undefined && known !== null && known !== callbackUrl)
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
-  if (token === undefined) throw invalid('Agent token is required for heartbeat processing.');
-  if (status !== undefined && !STATUSES.includes(status)) throw invalid(`Agent status is invalid. Valid states are ${STATUSES.join(',')}.`);
+  if (token === undefined) throw invalidParameter('Agent token is required for heartbeat processing.');
+  if (status !== undefined && !STATUSES.includes(status))
+    throw invalidParameter(`Agent status is invalid. Valid states are ${STATUSES.join(',')}.`);
   if (version === undefined && status === undefined)
-    throw invalid('Agent did not transmit a version, and a version is required. Please update the agent being used.');
-  if (typeof secret !== 'string' || !isSameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
-  if (context.options['agent.require_tls'] && callback && callback.protocol !== 'https:') throw invalid('TLS is required by configuration');
+    throw invalidParameter('Agent did not transmit a version, and a version is required. Please update the agent being used.');
+  if (typeof secret !== 'string' || !isSameSecret(token, secret)) throw invalidParameter('Invalid or missing agent token received.');
+  if (context.options['agent.require_tls'] && callback && callback.protocol !== 'https:')
+    throw invalidParameter('TLS is required by configuration');
   await checkAddresses(node, peer, callbackUrl === known ? undefined : callback, context);
   const [verifyCa, message] = [text('agent_verify_ca'), text('agent_status_message')];
-  if (version !== undefined && version.length > MAX_VERSION) throw invalid(`agent_version has more than ${MAX_VERSION} characters.`);
+  if (version !== undefined && version.length > MAX_VERSION)
+    throw invalidParameter(`agent_version has more than ${MAX_VERSION} characters.`);
   if (verifyCa !== undefined && verifyCa.length > MAX_CERTIFICATE)
-    throw invalid(`agent_verify_ca has more than ${MAX_CERTIFICATE} characters.`);
+    throw invalidParameter(`agent_verify_ca has more than ${MAX_CERTIFICATE} characters.`);
   const heartbeatData: Heartbeat = {
     callbackUrl,
     agentToken: token,

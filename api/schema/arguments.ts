@@ -1,5 +1,5 @@
 /** Checks and converts the arguments of paths, queries and bodies. The messages are Ironic's. */
-import { Fault, type FaultName } from '../../model/errors';
+import { invalidParameter, Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { withoutSecrets } from '../../model/masks';
 import { isStorable } from '../../model/text';
@@ -12,20 +12,20 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 /** What the caller sent, without secrets. */
 const quoted = (value: unknown): string => str(withoutSecrets(value));
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 /** A boolean that clients may write as text. */
 export function booleanOf(name: string, value: unknown): boolean {
   const boolean = toBoolean(value);
-  if (boolean === undefined) throw invalid(`Invalid ${name}: Unrecognized value '${str(value)}', acceptable values are: ${BOOLEAN_WORDS}`);
+  if (boolean === undefined)
+    throw invalidParameter(`Invalid ${name}: Unrecognized value '${str(value)}', acceptable values are: ${BOOLEAN_WORDS}`);
   return boolean;
 }
 export function uuidOf(name: string, value: unknown): string {
-  if (!isUuid(value)) throw invalid(`Expected UUID for ${name}: ${quoted(value)}`);
+  if (!isUuid(value)) throw invalidParameter(`Expected UUID for ${name}: ${quoted(value)}`);
   return value;
 }
 export function macOf(name: string, value: unknown): string {
-  if (!isMac(value)) throw invalid(`Expected valid MAC address for ${name}: ${quoted(value)}`);
+  if (!isMac(value)) throw invalidParameter(`Expected valid MAC address for ${name}: ${quoted(value)}`);
   return value.toLowerCase();
 }
 /** The members of a body that are texts. Texts inside of objects are stored as they are. */
@@ -35,22 +35,24 @@ export function storableOf(name: string, value: string): string {
   return value;
 }
 function stringOf(name: string, value: unknown): string {
-  if (typeof value !== 'string') throw invalid(`Expected string for ${name}: ${quoted(value)}`);
+  if (typeof value !== 'string') throw invalidParameter(`Expected string for ${name}: ${quoted(value)}`);
   return value;
 }
 function hostPort(name: string, value: unknown): string {
   const text = stringOf(name, value);
   // host, host:port, [v6] or [v6]:port. Several colons without brackets are an IPv6 address.
   const [host, port] = text.startsWith('[') ? text.slice(1).split(/\]:?/) : text.split(':').length === 2 ? text.split(':') : [text];
-  if (port && toInteger(port) === undefined) throw invalid(`${name}: invalid literal for int() with base 10: ${repr(port)}`);
-  if (!host) throw invalid(`Missing host in ${name}`);
+  if (port && toInteger(port) === undefined) throw invalidParameter(`${name}: invalid literal for int() with base 10: ${repr(port)}`);
+  if (!host) throw invalidParameter(`Missing host in ${name}`);
   return text;
 }
 const PYTHON_TYPES: Readonly<Record<string, string>> = { object: 'dict', string: 'str', array: 'list' };
 function typesOf(name: string, value: unknown, types: readonly string[]): unknown {
   const names = types.map((type) => PYTHON_TYPES[type]!);
   if (!names.includes(typeName(value)))
-    throw invalid(`Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${quoted(value)}`);
+    throw invalidParameter(
+      `Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${quoted(value)}`,
+    );
   return value;
 }
 
@@ -59,7 +61,7 @@ const strict =
   (fits: (value: unknown) => boolean, format: string, lead = '') =>
   (_name: string, value: unknown): unknown => {
     const wrong = typeof value !== 'string' ? `is not of type 'string'` : fits(value) ? undefined : `is not a '${format}'`;
-    if (wrong !== undefined) throw invalid(`Schema error: ${lead && `${repr(value)} ${lead}`}${repr(value)} ${wrong}`);
+    if (wrong !== undefined) throw invalidParameter(`Schema error: ${lead && `${repr(value)} ${lead}`}${repr(value)} ${wrong}`);
     return value;
   };
 
@@ -70,15 +72,15 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
   mac: macOf,
   integer: (name, value) => {
     const number = toInteger(value);
-    if (number === undefined) throw invalid(`Expected an integer for ${name}: ${quoted(value)}`);
+    if (number === undefined) throw invalidParameter(`Expected an integer for ${name}: ${quoted(value)}`);
     return number;
   },
   ident: (name, value) => {
-    if (!isLogicalName(value) && !isUuid(value)) throw invalid(`Expected UUID or name for ${name}: ${quoted(value)}`);
+    if (!isLogicalName(value) && !isUuid(value)) throw invalidParameter(`Expected UUID or name for ${name}: ${quoted(value)}`);
     return value;
   },
   name: (name, value) => {
-    if (!isLogicalName(value)) throw invalid(`Expected name for ${name}: ${quoted(value)}`);
+    if (!isLogicalName(value)) throw invalidParameter(`Expected name for ${name}: ${quoted(value)}`);
     return value;
   },
   names: (name, value) => {
@@ -115,7 +117,7 @@ export function refuseByGate(below: GateRefusal, since: number, value?: unknown)
  */
 export function parseArguments({ arguments: known }: Operation, given: Readonly<Record<string, unknown>>): Arguments {
   const unexpected = Object.keys(given).filter((name) => !known.some((argument) => argument.name === name));
-  if (unexpected.length > 0) throw invalid(`Unexpected arguments: ${unexpected.join(', ')}`);
+  if (unexpected.length > 0) throw invalidParameter(`Unexpected arguments: ${unexpected.join(', ')}`);
   const values: Record<string, unknown> = {};
   for (const argument of known) {
     const { name, required, kind, schema } = argument;

@@ -2,6 +2,7 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
+import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { pformat, repr } from '../../model/python';
 import { isTrait } from '../../model/traits';
@@ -79,7 +80,7 @@ const isOfType = (data: unknown, type: string): boolean =>
     : type === 'array'
       ? Array.isArray(data)
       : type === 'object'
-        ? data !== null && typeof data === 'object' && !Array.isArray(data)
+        ? isObject(data)
         : type === 'integer'
           ? Number.isInteger(data)
           : typeof data === type;

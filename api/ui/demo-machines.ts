@@ -1,7 +1,7 @@
 /** The simulated machines that the page of a demonstration offers to add: the file that `bloomery simulate --resources` writes. */
 import { reasonOf } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { readRegularFile } from '../../wire/authorities';
-import { isObject } from '../../wire/bounded-json';
 import { Unread } from '../http/errors';
 
 const LARGEST_FILE = 1 << 20;

@@ -1,8 +1,8 @@
 /** The ways to log in at the page, by the strategy of the server. */
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
+import { isObject } from '../../model/json';
 import type { Log } from '../../model/log';
-import { isObject } from '../../wire/bounded-json';
 import { createKeystoneLogin } from '../auth/keystone-login';
 import { createOpenIdLogin, type OpenIdLogin } from '../auth/oidc-login';
 import type { Login } from '../auth/sessions';

@@ -1,5 +1,5 @@
 /** Creates, changes and removes nodes for clients: what the state, the flags and the hardware type allow. */
-import { Fault } from '../../model/errors';
+import { Fault, invalidParameter } from '../../model/errors';
 import { repr, str, toInteger } from '../../model/python';
 import {
   INTERFACE_KINDS,
@@ -75,9 +75,6 @@ export async function createNode(context: Context, node: NewNode): Promise<NodeR
 const refuse = (message: string): never => {
   throw new Fault('InvalidState', { message });
 };
-const invalid = (message: string): never => {
-  throw new Fault('InvalidParameterValue', { message });
-};
 
 /** Throws InvalidState if the node's state allows no changes. In maintenance the instance may be removed in every state. */
 function checkTransit(node: NodeRecord, changes: NodeChanges): void {
@@ -100,14 +97,14 @@ function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
       refuse(`Node ${uuid} can only be made protected in provision states 'active' or 'rescue', the current state is '${state}'`);
   }
   if (changed('protected_reason') && after.protected_reason && !after.protected)
-    invalid('The protected_reason field can only be set when protected is True');
+    throw invalidParameter('The protected_reason field can only be set when protected is True');
   if (changed('retired')) {
     if (!after.retired) follows.retired_reason = null;
     else if (state === 'available')
       refuse(`Node ${uuid} can not have 'retired' set in provision state 'available', the current state is '${state}'`);
   }
   if (changed('retired_reason') && after.retired_reason && !after.retired)
-    invalid('The retired_reason field can only be set when retired is True');
+    throw invalidParameter('The retired_reason field can only be set when retired is True');
   if (changed('instance_uuid') && after.instance_uuid && node.instance_uuid)
     throw new Fault('NodeAssociated', { node: uuid, instance: node.instance_uuid });
   const allowed = `unless it is in one of allowed (${UPDATABLE_STATES.join(', ')}) states`;
@@ -192,7 +189,7 @@ export async function setTraits(context: Context, uuid: string, change: TraitCha
     if (remove !== undefined && !before.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: uuid, trait: remove });
     const traits = [...new Set([...before, ...(change.add === undefined ? [] : [change.add])])].filter((one) => one !== remove);
     if (traits.length > MAX_TRAITS)
-      invalid(
+      throw invalidParameter(
         `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node ` +
           `(${traits.length} vs. ${MAX_TRAITS})`,
       );

@@ -1,6 +1,6 @@
 /** …/vendor_passthru: calls vendor methods by name. */
 import type { HttpMethod, VendorMethod } from '../../drivers/interfaces';
-import { Fault, reasonOf } from '../../model/errors';
+import { invalidParameter, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { VendorAnswer, VendorMethodInfo } from '../core/call-types';
 import type { Context } from '../core/context';
@@ -9,7 +9,6 @@ import { startTask, taskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 
 type Methods<Subject> = Readonly<Record<string, VendorMethod<Subject>>>;
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 const described = <Subject>(methods: Methods<Subject> | undefined): Readonly<Record<string, VendorMethodInfo>> =>
   Object.fromEntries(
@@ -29,10 +28,10 @@ function methodFor<Subject>(
   args: JsonObject,
 ): VendorMethod<Subject> {
   const method = methods && Object.hasOwn(methods, name) ? methods[name]! : undefined;
-  if (!method) throw invalid(`No handler for method ${name}`);
-  if (!method.http.includes(http)) throw invalid(`The method ${name} does not support HTTP ${http}`);
+  if (!method) throw invalidParameter(`No handler for method ${name}`);
+  if (!method.http.includes(http)) throw invalidParameter(`The method ${name} does not support HTTP ${http}`);
   const unexpected = method.args ? Object.keys(args).filter((one) => !method.args!.includes(one)) : [];
-  if (unexpected.length > 0) throw invalid(`Unexpected arguments: ${unexpected.join(', ')}`);
+  if (unexpected.length > 0) throw invalidParameter(`Unexpected arguments: ${unexpected.join(', ')}`);
   return method;
 }
 

@@ -4,13 +4,14 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Agent, buildConnector, errors, request } from 'undici';
+import { buildConnector, errors, request } from 'undici';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { createAgent } from '../../wire/http-agent';
 import { watchFiles } from '../../wire/watch-files';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
@@ -96,13 +97,12 @@ export function createRpcClient(setup: {
       log.error('the new CA certificates cannot be used; the previous ones stay in use', { error: reasonOf(error) });
     }
   });
-  const dispatcher = new Agent({
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+  const dispatcher = createAgent({
+    keepAliveMs: KEEP_ALIVE_MS,
     // The caller's signal bounds the wait; some operations take minutes on a BMC.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxResponseSize: MAX_ANSWER_BYTES,
+    headersMs: 0,
+    bodyMs: 0,
+    bodyBytes: MAX_ANSWER_BYTES,
     connect: (to, done) => connector(to, done),
   });
 

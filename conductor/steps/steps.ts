@@ -2,6 +2,7 @@
 import type { Options } from '../../config/options';
 import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { maskSecrets } from '../../model/masks';
 import { repr } from '../../model/python';
 import type { InterfaceKind, JsonObject } from '../../model/records';
@@ -165,7 +166,7 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   integer: (value) => Number.isInteger(value),
   boolean: (value) => typeof value === 'boolean',
   list: (value) => Array.isArray(value),
-  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  object: (value) => isObject(value),
 };
 /** Checks the JSON types of arguments of the driver's and the conductor's own steps. Throws InvalidParameterValue. */
 export function checkArguments(driver: Driver, kind: StepKind, asked: readonly RequestedStep[]): void {

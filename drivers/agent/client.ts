@@ -1,6 +1,7 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import type { SecureContext } from 'node:tls';
-import { Agent, request } from 'undici';
+import { type Agent, request } from 'undici';
+import { retry } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
 import type { JsonObject } from '../../model/records';
@@ -13,6 +14,7 @@ import { timeoutSignal } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
 import { withoutEndSlashes } from '../../wire/urls';
 import { shortened } from '../../model/text';
+import { createAgent } from '../../wire/http-agent';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -71,9 +73,9 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     throw new AgentError('unreachable', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
   await nextTurn();
-  const dispatcher = new Agent({
+  const dispatcher = createAgent({
     connect: { ...(await trust(task)), timeout: task.options['agent.command_timeout'] * 1000 },
-    maxResponseSize: MAX_ANSWER_BYTES,
+    bodyBytes: MAX_ANSWER_BYTES,
   });
   try {
     return await work(createClient(task, withoutEndSlashes(url), dispatcher));
@@ -151,22 +153,18 @@ const measured =
 
 /** Repeats a request after a connection error, `attempts` times in all. */
 async function retried<T>(task: Task, purpose: string, attempts: number, once: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await once();
-    } catch (error) {
-      if (!(error instanceof AgentError) || error.kind !== 'unreachable') throw error;
-      if (attempt >= attempts) {
-        throw new AgentError(
-          'unreachable',
-          `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
-          { cause: error },
-        );
-      }
-      task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
-      await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
+  return retry(task, once, (error, attempt) => {
+    if (!(error instanceof AgentError) || error.kind !== 'unreachable') return undefined;
+    if (attempt >= attempts) {
+      throw new AgentError(
+        'unreachable',
+        `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
+        { cause: error },
+      );
     }
-  }
+    task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
+    return RETRY_PAUSE_MS;
+  });
 }
 
 function createClient(task: Task, base: string, dispatcher: Agent): AgentClient {

@@ -1,6 +1,6 @@
 /** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves images by the node's BootRecord. */
 import { basename } from 'node:path';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
 import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
@@ -29,7 +29,6 @@ import { type DeployInterface, type Outcome, type Task, failed } from '../interf
 const IMAGE_TYPES = ['whole-disk', 'partition'];
 const DOWNLOAD_SOURCES = ['swift', 'http', 'local'];
 
-const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 async function validate(task: Task): Promise<void> {
@@ -44,7 +43,7 @@ async function validate(task: Task): Promise<void> {
   }
   const type = node.instance_info['image_type'];
   if (type && !IMAGE_TYPES.includes(text(type))) {
-    throw invalid(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
+    throw invalidParameter(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
   }
   if (type === 'partition' || node.instance_info['kernel'] || node.instance_info['ramdisk']) {
     throw partitionImage(node);
@@ -52,7 +51,7 @@ async function validate(task: Task): Promise<void> {
   requireChecksum(node);
   const download = downloadSource(task);
   if (!DOWNLOAD_SOURCES.includes(download)) {
-    throw invalid(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
+    throw invalidParameter(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
   }
   const image = locateImage(source, task.options);
   validateProxies(node);
@@ -60,7 +59,7 @@ async function validate(task: Task): Promise<void> {
 }
 
 const partitionImage = (node: NodeRecord): Fault =>
-  invalid(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
+  invalidParameter(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
 /** Whether an image in Glance is a partition image, by its properties. */
 const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
   type ? type === 'partition' : Boolean(kernel ?? ramdisk);
@@ -75,13 +74,13 @@ function validateProxies(node: NodeRecord): void {
   const proxies = ['image_http_proxy', 'image_https_proxy'].map((key) => [key, text(node.driver_info[key])] as const);
   const wrong = proxies.filter(([, url]) => /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^https?:/i.test(url));
   if (wrong.length > 0) {
-    throw invalid(
+    throw invalidParameter(
       `Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: ${repr(Object.fromEntries(wrong))}.`,
     );
   }
   const without = node.driver_info['image_no_proxy'];
   if (without === undefined || without === null || (typeof without === 'string' && without.split(',').every(isHost))) return;
-  throw invalid(
+  throw invalidParameter(
     `image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list ${str(without)} is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').`,
   );
 }
@@ -122,7 +121,7 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
   const url = await imageTempUrl(task, image);
   await checkLocation({ kind: 'http', url }, task).catch((error: unknown) => {
     // The URL is a secret.
-    throw error instanceof Fault ? invalid(error.message.replaceAll(/\?temp_url_sig=\S*/g, '?***')) : error;
+    throw error instanceof Fault ? invalidParameter(error.message.replaceAll(/\?temp_url_sig=\S*/g, '?***')) : error;
   });
   return { source: given, facts, url };
 }
@@ -134,7 +133,7 @@ function checkSize({ node, options }: Task, { size, diskFormat }: GlanceImage): 
   const streams = options['agent.stream_raw_images'] && diskFormat === 'raw';
   const reserved = options['agent.memory_consumed_by_agent'];
   if (streams || size === null || Number.isNaN(memory) || size + reserved * MIB <= memory * MIB) return;
-  throw invalid(
+  throw invalidParameter(
     `Memory size is too small for requested image, if it is less than (image size + reserved RAM size), will break the IPA deployments. Image size: ${Math.floor(size / MIB)} MiB, Memory size: ${memory} MiB, Reserved size: ${reserved} MiB.`,
   );
 }

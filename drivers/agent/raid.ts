@@ -1,6 +1,6 @@
 /** RAID volumes that the agent creates and deletes. Afterwards the node's raid_config and properties describe the result. */
 import { bareTimestamp } from '../../model/clock';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { runAgentStep } from './steps';
 import { without } from './view';
@@ -9,16 +9,14 @@ import type { RaidInterface, SavedKind, Step, Task } from '../interfaces';
 
 type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
 
-const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
-
 /** The logical disks of a configuration, of which at most one is the root volume. Throws InvalidParameterValue. */
 export function logicalDisks(config: unknown): readonly LogicalDisk[] {
   const disks = (config as { readonly logical_disks?: unknown } | null | undefined)?.logical_disks;
-  if (disks === undefined) throw invalid("RAID config validation error: 'logical_disks' is a required property");
+  if (disks === undefined) throw invalidParameter("RAID config validation error: 'logical_disks' is a required property");
   if (!Array.isArray(disks) || disks.length === 0 || disks.some((disk) => typeof disk !== 'object' || disk === null))
-    throw invalid('RAID config validation error: logical_disks is not a list of objects, at least one');
+    throw invalidParameter('RAID config validation error: logical_disks is not a list of objects, at least one');
   const roots = disks.filter((disk: LogicalDisk) => disk.is_root_volume).length;
-  if (roots > 1) throw invalid(`Raid config cannot have more than one root volume. ${roots} root volumes were specified`);
+  if (roots > 1) throw invalidParameter(`Raid config cannot have more than one root volume. ${roots} root volumes were specified`);
   return disks as LogicalDisk[];
 }
 

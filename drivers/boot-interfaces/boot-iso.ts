@@ -1,7 +1,7 @@
 /** ISO images for booting from CD: the agent's ramdisk or an instance in memory, either given or built here. */
 import { access } from 'node:fs/promises';
 import { readAgentCaFiles } from '../../wire/agent-authorities';
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, MediumContent } from '../../model/records';
 import {
   checkKernelArguments,
@@ -29,7 +29,6 @@ export const isoProperties: Readonly<Record<string, Property>> = {
   },
 };
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 /** The node's own ISO of this mode. The older key is still valid. */
 const isoOf = ({ node: { driver_info: info } }: Task, mode: RamdiskMode): string | undefined =>
@@ -43,7 +42,7 @@ const ISO_OPTION = 'redfish.kernel_append_params';
 /** Throws MissingParameterValue, InvalidParameterValue. */
 export function validateIso(task: Task, mode: RamdiskMode): void {
   if (task.options['redfish.use_swift'] && !task.connections.services.swift.isConfigured)
-    throw invalid('[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift');
+    throw invalidParameter('[redfish]use_swift needs [swift]auth_type: images for virtual media are uploaded to Swift');
   if (mode === 'deploy' && !needsAgent(task)) return;
   const iso = isoOf(task, mode);
   if (iso !== undefined) return void locateImage(iso, task.options);
@@ -83,11 +82,11 @@ async function loaders(
   ];
   const bootloader = own ?? common;
   if (mode === 'uefi' && !bootloader)
-    throw invalid(
+    throw invalidParameter(
       `Creating a UEFI bootable ISO image for node ${node.uuid} needs a boot loader: driver_info/bootloader or [conductor]bootloader, an image of an EFI system partition or an EFI program`,
     );
   if (mode === 'bios' && isolinux === undefined)
-    throw invalid(
+    throw invalidParameter(
       `Creating a BIOS bootable ISO image for node ${node.uuid} needs ISOLINUX: [DEFAULT]isolinux_bin (${options['DEFAULT.isolinux_bin']}) is not there`,
     );
   return {
@@ -154,7 +153,7 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
 export async function validateInstanceIso(task: Task): Promise<void> {
   const { uuid, instance_info: instance } = task.node;
   const { boot_iso: own, image_source: image } = instance;
-  if (own && image) throw invalid("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
+  if (own && image) throw invalidParameter("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
   const { boot_iso: iso, kernel, ramdisk } = { ...instance, ...(await inMemoryImages(task)) } as JsonObject;
   if (text(iso) !== undefined) return void locateImage(String(iso), task.options);
   requireAll(`Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info`, {

@@ -1,5 +1,6 @@
 /** Capabilities: the machine's (properties.capabilities, `a:b,c:d`) and the instance's requests (instance_info.capabilities, an object). */
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { JSON_LIMITS, parseSmallJson } from '../../wire/bounded-json';
 import type { NodeRecord } from '../../model/records';
 
@@ -24,7 +25,7 @@ export function machineCapabilities(node: NodeRecord): Capabilities {
 export function instanceCapabilities(node: NodeRecord): Capabilities {
   const capabilities = node.instance_info['capabilities'] ?? {};
   const value = typeof capabilities === 'string' ? parsed(capabilities) : capabilities;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     throw new Fault('InvalidParameterValue', {
       message: `Error parsing capabilities from Node ${node.uuid} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
     });

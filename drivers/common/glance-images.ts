@@ -1,5 +1,6 @@
 /** Images in Glance: whether a task's caller may use them, their properties, and temporary URLs of Swift for them. */
-import { Fault } from '../../model/errors';
+import { retry } from '../../model/clock';
+import { invalidParameter, Fault } from '../../model/errors';
 import { membersOf, mayUseImage, showImage, type GlanceImage } from '../../wire/openstack/glance';
 import { containerOf, tempUrlPath, withoutAccount } from '../../wire/openstack/temp-url';
 import { temporaryUrlKey } from '../../wire/openstack/swift';
@@ -11,7 +12,6 @@ import { withoutEndSlashes } from '../../wire/urls';
 export type GlanceTask = Pick<Task, 'signal' | 'options' | 'connections' | 'clock' | 'globalRequestId' | 'caller'>;
 
 const RETRY_PAUSE_MS = 1000;
-const invalid = (message: string, cause?: unknown): Fault => new Fault('InvalidParameterValue', { message }, { cause });
 
 function faultOf(task: GlanceTask, id: string, error: unknown): unknown {
   if (!(error instanceof ServiceError)) return error;
@@ -24,18 +24,13 @@ function faultOf(task: GlanceTask, id: string, error: unknown): unknown {
   return new Fault('GlanceConnectionFailed', { endpoint, reason: `${error.reason}${todo}` }, { cause: error });
 }
 
-async function withRetries<T>(task: GlanceTask, id: string, ask: () => Promise<T>): Promise<T> {
-  for (let retries = task.options['glance.num_retries']; ; retries--) {
-    try {
-      return await ask();
-    } catch (error) {
-      task.signal.throwIfAborted();
-      const isUnreachable = error instanceof ServiceError && error.kind === 'unreachable';
-      if (!isUnreachable || retries <= 0) throw faultOf(task, id, error);
-      await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
-    }
-  }
-}
+const withRetries = <T>(task: GlanceTask, id: string, ask: () => Promise<T>): Promise<T> =>
+  retry(task, ask, (error, attempt) => {
+    task.signal.throwIfAborted();
+    const isUnreachable = error instanceof ServiceError && error.kind === 'unreachable';
+    if (!isUnreachable || attempt > task.options['glance.num_retries']) throw faultOf(task, id, error);
+    return RETRY_PAUSE_MS;
+  });
 
 /**
  * Looks up an image, and checks that the task's caller may use it.
@@ -65,8 +60,8 @@ export async function validImage(task: GlanceTask, id: string): Promise<GlanceIm
     return await findImage(task, id);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    if (error.name === 'ImageNotFound') throw invalid(`Image ${id} can not be found.`, error);
-    throw invalid(`Failed to connect to Glance to get the properties of the image ${id}: ${error.message}`, error);
+    if (error.name === 'ImageNotFound') throw invalidParameter(`Image ${id} can not be found.`, error);
+    throw invalidParameter(`Failed to connect to Glance to get the properties of the image ${id}: ${error.message}`, error);
   }
 }
 
@@ -84,7 +79,7 @@ export async function imageTempUrl(task: GlanceTask, { id }: Pick<GlanceImage, '
   const { options, clock, signal, connections } = task;
   const [duration, delay] = [options['glance.swift_temp_url_duration'], options['glance.swift_temp_url_expected_download_start_delay']];
   if (duration < delay)
-    throw invalid(
+    throw invalidParameter(
       '"swift_temp_url_duration" must be greater than or equal to "[glance]swift_temp_url_expected_download_start_delay" option, otherwise the Swift temporary URL may expire before the download starts.',
     );
   const now = Math.floor(clock.now() / 1000);

@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { Agent, type RequestInit, type Response, fetch } from 'undici';
-import { Fault } from '../../model/errors';
+import { type Agent, type RequestInit, type Response, fetch } from 'undici';
+import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
+import { createAgent } from '../../wire/http-agent';
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
@@ -50,9 +51,8 @@ const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
 /** Checksum files of whole mirrors have some hundred kilobytes. */
 const MAX_CHECKSUM_FILE_BYTES = 4 * 1024 * 1024;
 
-const invalid = (message: string, cause?: unknown) => new Fault('InvalidParameterValue', { message }, { cause });
 const refused = (href: string, reason: string, cause?: unknown) =>
-  invalid(`Validation of image href ${href} failed, reason: ${reason}`, cause);
+  invalidParameter(`Validation of image href ${href} failed, reason: ${reason}`, cause);
 
 const rulesOf = (options: FileOptions): FileRules => ({
   allowed: options['conductor.file_url_allowed_paths'],
@@ -88,7 +88,7 @@ export function locate(href: string, options: FileOptions | null): ImageLocation
 export function locateImage(href: string, options: FileOptions | null): ImageSource {
   const id = glanceId(href);
   if (id !== undefined) return { kind: 'glance', id };
-  if (isGlanceUrl(href)) throw invalid(`Invalid image href ${href}.`);
+  if (isGlanceUrl(href)) throw invalidParameter(`Invalid image href ${href}.`);
   return locate(href, options);
 }
 
@@ -162,7 +162,7 @@ export async function servable(href: string, trusted: boolean, task: GlanceTask)
 const agents = new Map<string, Agent>();
 function agentFor(options: WebServerOptions): Agent {
   const key = `${options['DEFAULT.webserver_tls_minimum_version']} ${options['DEFAULT.webserver_verify_ca']}`;
-  const agent = agents.get(key) ?? new Agent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS) });
+  const agent = agents.get(key) ?? createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed' });
   agents.set(key, agent);
   return agent;
 }
@@ -201,12 +201,12 @@ export async function checksumOf(instance: JsonObject, location: ImageSource, fe
   if (typeof algo === 'string' && typeof value === 'string' && algo && value) return { os_hash_algo: algo, os_hash_value: value };
   if (typeof given !== 'string' || given === '') {
     if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, fetching) };
-    throw invalid('The image has no checksum');
+    throw invalidParameter('The image has no checksum');
   }
   const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, fetching)).toString('utf8'), String(source), given) : given;
   const algorithm = ALGORITHMS[sum.length];
   if (algorithm === undefined || !/^[0-9a-f]+$/i.test(sum))
-    throw invalid(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
+    throw invalidParameter(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
   return algorithm === 'md5' ? { checksum: sum } : { checksum: sum, os_hash_algo: algorithm, os_hash_value: sum };
 }
 
@@ -228,7 +228,7 @@ const isSum = (text: string): boolean => ALGORITHMS[text.length] !== undefined &
  * @internal
  */
 export function findChecksum(text: string, imageSource: string, checksumUrl: string): string {
-  const fail = (reason: string) => invalid(`Failed to download image ${withoutCredentials(checksumUrl)}, reason: ${reason}`);
+  const fail = (reason: string) => invalidParameter(`Failed to download image ${withoutCredentials(checksumUrl)}, reason: ${reason}`);
   const lines = text.split('\n').map((line) => line.trim());
   const filled = lines.filter((line) => line !== '');
   if (filled.length === 0) throw fail('Checksum file empty.');
@@ -261,7 +261,7 @@ export async function download(url: string, fetching: Fetching, most = MAX_CHECK
     return Buffer.concat(chunks);
   } catch (error) {
     fetching.signal.throwIfAborted();
-    throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);
+    throw invalidParameter(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);
   }
 }
 

@@ -1,5 +1,6 @@
 /** driver_info of nodes with an IPMI BMC: its keys, their values, and commands to the BMC. */
-import { Fault } from '../../model/errors';
+import { retry } from '../../model/clock';
+import { invalidParameter, Fault } from '../../model/errors';
 import { canonicalHost } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
@@ -67,14 +68,13 @@ const DEFAULT_CIPHER_SUITES: readonly number[] = [17, 3];
 /** The BMC's own address on its IPMB (§5.5). */
 const LOCAL_ADDRESS = 0x20;
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const missing = (message: string): Fault => new Fault('MissingParameterValue', { message });
 /** A list of words in Python's notation. */
 const list = (words: readonly string[]): string => `[${words.map((word) => `'${word}'`).join(', ')}]`;
 
 function portOf(value: unknown, key: string): number {
   const port = toInteger(value);
-  if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
+  if (port === undefined || port < 0 || port > 65535) throw invalidParameter(`${key} "${str(value)}" is not a valid port.`);
   return port;
 }
 /** JSON does not distinguish 2.0 from 2. */
@@ -84,7 +84,7 @@ const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value))
 function byteOf(node: NodeRecord, key: string, most: number): number {
   const text = str(node.driver_info[key]).trim();
   const value = /^(0x[\da-f]{1,2}|\d{1,3})$/i.test(text) ? Number(text) : NaN;
-  if (!(value <= most)) throw invalid(`${key} "${text}" is not a number from 0 to ${most}, such as 7 or 0x07.`);
+  if (!(value <= most)) throw invalidParameter(`${key} "${text}" is not a number from 0 to ${most}, such as 7 or 0x07.`);
   return value;
 }
 /** The controller behind the BMC, if the node is bridged. */
@@ -111,30 +111,30 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   const address = given('ipmi_address');
   if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
   const kg = given('ipmi_hex_kg_key') === undefined ? '' : str(given('ipmi_hex_kg_key'));
-  if (kg.length % 2 !== 0) throw invalid('Number of ipmi_hex_kg_key characters is not even');
+  if (kg.length % 2 !== 0) throw invalidParameter('Number of ipmi_hex_kg_key characters is not even');
   // As in Ironic, null is an explicit and invalid value of these keys.
   const orDefault = (key: string, standard: string): unknown => (Object.hasOwn(node.driver_info, key) ? node.driver_info[key] : standard);
   const version = versionOf(orDefault('ipmi_protocol_version', '2.0'));
   if (version !== '2.0' && version !== '1.5')
-    throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
+    throw invalidParameter(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
   const suite = given('ipmi_cipher_suite');
   const cipherSuite = suite === undefined ? undefined : toInteger(suite);
-  if (suite !== undefined && cipherSuite === undefined) throw invalid(`Invalid cipher suite ${str(suite)}, expected a number`);
-  if (suite !== undefined && version === '1.5') throw invalid('Cipher suites cannot be used with IPMI 1.5');
+  if (suite !== undefined && cipherSuite === undefined) throw invalidParameter(`Invalid cipher suite ${str(suite)}, expected a number`);
+  if (suite !== undefined && version === '1.5') throw invalidParameter('Cipher suites cannot be used with IPMI 1.5');
   const terminal = given('ipmi_terminal_port');
   if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
   const port = portOf(given('ipmi_port') ?? DEFAULT_PORT, 'ipmi_port') || DEFAULT_PORT;
   const bridging = str(orDefault('ipmi_bridging', 'no'));
   const required = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
   if (!required)
-    throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
+    throw invalidParameter(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
   const absent = required.filter((key) => given(key) === undefined);
   if (absent.length > 0) throw missing(`${list(absent)} not provided`);
   const level = str(orDefault('ipmi_priv_level', 'ADMINISTRATOR'));
   const privilege = PRIVILEGES.find((one) => one === level);
-  if (!privilege) throw invalid(`Invalid privilege level value:${level}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
+  if (!privilege) throw invalidParameter(`Invalid privilege level value:${level}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
 
-  if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalid('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
+  if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalidParameter('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
   const bridge = bridgeOf(node, bridging);
   return {
     address: str(address),
@@ -188,17 +188,15 @@ async function ipmiRequest(
   const at = controller && !target.bridge ? { ...target, bridge: { hops: [controller], localAddress: LOCAL_ADDRESS } } : target;
   const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
   const pause = options['ipmi.min_command_interval'] * 1000;
-  for (;;) {
-    try {
-      const timeoutMs = deadline - clock.now();
-      return await connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs, signal, lun });
-    } catch (error) {
-      if (!(error instanceof IpmiError)) throw error;
+  return retry(
+    task,
+    () => connections.ipmi.request(at, code[0], code[1], Buffer.from(data), { timeoutMs: deadline - clock.now(), signal, lun }),
+    (error) => {
+      if (!(error instanceof IpmiError)) return undefined;
       const again = mayPass(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
-      if (!again || clock.now() + pause >= deadline) throw error;
-      await clock.sleep(Math.max(pause, 100), signal);
-    }
-  }
+      return again && clock.now() + pause < deadline ? Math.max(pause, 100) : undefined;
+    },
+  );
 }
 
 /**

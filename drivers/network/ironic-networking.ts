@@ -1,5 +1,5 @@
 /** The network interface of Ironic's standalone networking: moves the switch ports of a node between VLANs, without Neutron. */
-import { Fault, reasonOf } from '../../model/errors';
+import { invalidParameter, Fault, reasonOf } from '../../model/errors';
 import type { PortgroupRecord, PortRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import { SwitchError, type PortVlans, type Switches } from '../../wire/switches/switches';
@@ -18,7 +18,6 @@ import {
 } from './switch-port';
 
 type NetworkName = 'cleaning' | 'provisioning' | 'rescuing' | 'inspection' | 'servicing' | 'idle';
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 /** The network of [ironic_networking] or of the node's driver_info. @throws InvalidParameterValue */
 function networkOf({ node, options }: Task, name: NetworkName): SwitchPort | undefined {
@@ -135,30 +134,33 @@ const NETWORKS: Readonly<Partial<Record<ProvisionState, NetworkName | null>>> = 
 function validatePort({ node }: Task, port: PortRecord): void {
   const switchport = switchportOf(port);
   const problem = switchport === undefined ? shapeProblem(port.extra['switchport']) : switchportProblem(switchport);
-  if (problem !== undefined) throw invalid(`Invalid switchport configuration for port ${port.uuid}: ${problem}`);
+  if (problem !== undefined) throw invalidParameter(`Invalid switchport configuration for port ${port.uuid}: ${problem}`);
   if (switchport === undefined) return;
   if (port.pxe_enabled && switchport['mode'] !== 'access')
-    throw invalid(
+    throw invalidParameter(
       `Port ${port.uuid} is PXE-enabled but has switchport mode '${String(switchport['mode'])}'. PXE-enabled ports must use 'access' mode when switchport configuration is present.`,
     );
   const link = port.local_link_connection;
   if (Object.keys(link).length === 0) {
     // The LLDP data of the inspection will add local_link_connection.
     if (NETWORKS[node.provision_state] === 'inspection' || node.provision_state === 'inspect failed') return;
-    throw invalid(`Port ${port.uuid} has switchport configuration but is missing local_link_connection in state: ${node.provision_state}.`);
+    throw invalidParameter(
+      `Port ${port.uuid} has switchport configuration but is missing local_link_connection in state: ${node.provision_state}.`,
+    );
   }
   const missing = ['switch_id', 'port_id'].filter((name) => !link[name]).map((name) => `'${name}'`);
-  if (missing.length > 0) throw invalid(`Port ${port.uuid} local_link_connection missing required field(s): ${missing.join(', ')}`);
+  if (missing.length > 0)
+    throw invalidParameter(`Port ${port.uuid} local_link_connection missing required field(s): ${missing.join(', ')}`);
 }
 
 /** The member ports of a link aggregation group (LAG) need a switchport and a link to a switch. @throws InvalidParameterValue */
 function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
   const lag = lagOf(portgroup);
   const problem = lag === undefined ? shapeProblem(portgroup.extra['lag']) : lagProblem(lag);
-  if (problem !== undefined) throw invalid(`Invalid LAG configuration for portgroup ${portgroup.uuid}: ${problem}`);
+  if (problem !== undefined) throw invalidParameter(`Invalid LAG configuration for portgroup ${portgroup.uuid}: ${problem}`);
   if (lag === undefined) return;
   const members = ports.filter(({ portgroup_uuid: own }) => own === portgroup.uuid);
-  if (members.length === 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but no member ports`);
+  if (members.length === 0) throw invalidParameter(`Portgroup ${portgroup.uuid} has LAG configuration but no member ports`);
   const named = (lacking: readonly PortRecord[]): string => lacking.map(({ uuid }) => uuid).join(', ');
   const plain = members.filter((port) => switchportOf(port) === undefined);
   const apart = members.filter((port) => switchportOf(port) !== undefined && linkOf(port) === undefined);
@@ -166,7 +168,7 @@ function validatePortgroup({ ports }: Task, portgroup: PortgroupRecord): void {
     ...(plain.length === 0 ? [] : [`member ports ${named(plain)} lack switchport configuration`]),
     ...(apart.length === 0 ? [] : [`member ports ${named(apart)} lack proper local_link_connection with switch_id and port_id fields`]),
   ];
-  if (errors.length > 0) throw invalid(`Portgroup ${portgroup.uuid} has LAG configuration but: ${errors.join('; ')}`);
+  if (errors.length > 0) throw invalidParameter(`Portgroup ${portgroup.uuid} has LAG configuration but: ${errors.join('; ')}`);
 }
 
 /** Finds an invalid network before the boot. A lack of ports is only logged: inspection may add them. @throws InvalidParameterValue */

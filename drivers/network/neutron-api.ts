@@ -1,5 +1,6 @@
 /** Requests to Neutron (Networking API v2.0) for a node. Changes are sent only while the node's reservation holds. */
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { ServiceError, type ServiceCall } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
@@ -23,8 +24,6 @@ export interface NeutronPort {
   readonly fixedIps: readonly FixedIp[];
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const objects = (value: unknown): readonly Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value.filter(isObject) : []);
 

@@ -1,5 +1,6 @@
 /** The configuration of a switch port: from a network (`access/native_vlan=100`), or from a node's port (`extra.switchport`). */
 import { Fault } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { repr } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { parseVlans } from '../../wire/switches/vlans';
@@ -53,8 +54,7 @@ export function switchPortOfNetwork(value: string, network: string): SwitchPort 
 
 const isVlan = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 4094;
 
-const filled = (given: unknown): JsonObject | undefined =>
-  typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length > 0 ? (given as JsonObject) : undefined;
+const filled = (given: unknown): JsonObject | undefined => (isObject(given) && Object.keys(given).length > 0 ? given : undefined);
 /** The error of a value that is neither empty nor an object; undefined: none. */
 export const shapeProblem = (given: unknown): string | undefined =>
   !given || (typeof given === 'object' && Object.keys(given).length === 0) || filled(given) !== undefined

@@ -1,4 +1,5 @@
 /** Boot device and boot mode of a machine with a Redfish service (ComputerSystem, property Boot). */
+import { retry } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { RedfishError, allowableValues, hasMessage, isStatus, member, patchResource, readLinked, readResource } from '../../wire/redfish';
 import type { RedfishResource } from '../../wire/redfish';
@@ -44,18 +45,12 @@ async function writeBoot({ system, settings }: BootView, change: BootChange): Pr
 
 /** BMCs refuse boot settings during POST: iLO with this message, others with these statuses. */
 const duringPost = (error: unknown): boolean => isStatus(error, 409, 503) || hasMessage(error, 'UnableToModifyDuringSystemPOST');
-async function retryDuringPost(task: Task, work: () => Promise<void>): Promise<void> {
-  const { options, clock, signal } = task;
-  const delay = options['redfish.post_boot_retry_delay'];
-  for (let tries = 1; ; tries++) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (!duringPost(error) || tries >= options['redfish.post_boot_retry_attempts']) throw error;
-      await clock.sleep(Math.min(Math.max(2 ** (tries - 1), delay), delay * 6) * 1000, signal);
-    }
-  }
+function retryDuringPost(task: Task, work: () => Promise<void>): Promise<void> {
+  const delay = task.options['redfish.post_boot_retry_delay'];
+  const attempts = task.options['redfish.post_boot_retry_attempts'];
+  return retry(task, work, (error, attempt) =>
+    duringPost(error) && attempt < attempts ? Math.min(Math.max(2 ** (attempt - 1), delay), delay * 6) * 1000 : undefined,
+  );
 }
 
 /** The values that the service lists for a property of Boot, on the system or where it is changed; undefined: it lists none. */

@@ -1,5 +1,5 @@
 /** What a machine and its BMC must have so that the machine boots from virtual media. */
-import { Fault } from '../../model/errors';
+import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
 import { member, textOf } from '../../wire/redfish';
 import { shareFor } from '../common/media-shares';
@@ -8,8 +8,6 @@ import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
 import { typeOfDrive } from './virtual-media';
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
-
 const PROTOCOLS: readonly string[] = ['HTTP', 'HTTPS', 'NFS', 'CIFS'];
 /** TransferProtocolType of a node's boot medium (driver_info.vmedia_transport_protocol); undefined: not set. Throws InvalidParameterValue. */
 export function transportProtocol({ node }: Pick<Task, 'node'>): string | undefined {
@@ -17,7 +15,7 @@ export function transportProtocol({ node }: Pick<Task, 'node'>): string | undefi
   const protocol = typeof given === 'string' ? given.toUpperCase() : given;
   if (protocol === '') return undefined;
   if (typeof protocol === 'string' && PROTOCOLS.includes(protocol)) return protocol;
-  throw invalid(
+  throw invalidParameter(
     `Node ${node.uuid} has the invalid value ${repr(given)} in driver_info/vmedia_transport_protocol. It should be one of ${PROTOCOLS.join(', ')}.`,
   );
 }
@@ -32,7 +30,7 @@ async function checkDell(task: Task, system: SystemView): Promise<void> {
   const bmc = managers.find(({ body }) => member(body, 'ManagerType') === 'BMC') ?? managers[0];
   const version = textOf(member(bmc?.body, 'FirmwareVersion'));
   if (version === undefined || DELL_VERSIONS.includes(version.split('.', 1)[0]!)) return;
-  throw invalid(
+  throw invalidParameter(
     `The ${name} boot interface is not suitable for node ${uuid} with vendor ${vendor} and BMC version ${version}, the interface only supports ` +
       'iDRAC9 versions between 6.0.0.0 and 7.x.x.x. Other versions boot another medium than the virtual CD. Update the BMC, or set the boot ' +
       'interface to ipxe, pxe or http-ipxe',
@@ -44,7 +42,7 @@ export async function validateVirtualCd(task: Task): Promise<void> {
   shareFor(task, transportProtocol(task));
   await onSystem(task, undefined, (system) => checkDell(task, system));
   if ((await typeOfDrive(task, ['CD'])) === undefined)
-    throw invalid(
+    throw invalidParameter(
       `The BMC of node ${task.node.uuid} has no virtual CD or DVD drive, which the boot interface ${task.node.boot_interface} needs`,
     );
 }

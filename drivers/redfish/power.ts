@@ -1,4 +1,5 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
+import { retry } from '../../model/clock';
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
 import type { MachineStatus, PowerInterface, Task } from '../interfaces';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
@@ -60,22 +61,22 @@ export async function reset(task: Task, system: SystemView, order: keyof typeof 
   const type = await offered(system, types);
   if (type === undefined) throw new RedfishError('protocol', `${path} does not offer the reset type ${types.join(' or ')}`);
   const place = actionOf(system, RESET)?.target ?? `${path}/Actions/ComputerSystem.Reset`;
-  const { options, clock, signal } = task;
-  const tries = order === 'on' ? options['redfish.power_on_conflict_retry_attempts'] : 0;
-  for (let tried = 0, passing = 0; ;) {
+  const { options } = task;
+  let [tries, passing] = [order === 'on' ? options['redfish.power_on_conflict_retry_attempts'] : 0, 0];
+  const send = async (): Promise<void> => {
     try {
       // A machine that is on or off already is so after a second request too.
       await ask('POST', place, { body: { ResetType: type }, repeatable: ends !== undefined, impatient: true });
-      return;
     } catch (error) {
-      if (await isThereAlready(task, error, ends)) return;
-      const isShort = isPassing(error) && passing++ < PASSING_TRIES;
-      // A service may refuse power on while a power off is still in progress.
-      const mayPass = isStatus(error, 409, 503) || hasMessage(error, 'ActionParameterValueConflict');
-      if (!isShort && (!mayPass || tried++ >= tries)) throw error;
-      await clock.sleep(isShort ? PASSING_PAUSE : options['redfish.power_on_conflict_retry_interval'] * 1000, signal);
+      if (!(await isThereAlready(task, error, ends))) throw error;
     }
-  }
+  };
+  await retry(task, send, (error) => {
+    if (isPassing(error) && passing++ < PASSING_TRIES) return PASSING_PAUSE;
+    // A service may refuse power on while a power off is still in progress.
+    const mayPass = isStatus(error, 409, 503) || hasMessage(error, 'ActionParameterValueConflict');
+    return mayPass && tries-- > 0 ? options['redfish.power_on_conflict_retry_interval'] * 1000 : undefined;
+  });
 }
 
 function healthOf(system: SystemView): MachineStatus['health'] {

@@ -1,7 +1,8 @@
 /** driver_info of nodes with a Redfish service: its keys, their values, and requests to the service. */
 import { isIPv6 } from 'node:net';
 import { access } from 'node:fs/promises';
-import { Fault } from '../../model/errors';
+import { retry } from '../../model/clock';
+import { invalidParameter, Fault } from '../../model/errors';
 import { canonicalHost } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
@@ -65,7 +66,6 @@ export const REDFISH_PROPERTIES: Readonly<Record<string, Property>> = {
   },
 };
 
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** scheme://[user@]host[:port][/path]: an IPv6 address in brackets, or a registered name (RFC 3986 §3.2). */
 const ADDRESS = /^https?:\/\/(?:[^@/?#\s]*@)?(?:\[[0-9a-f:.]+\]|[a-z0-9._~-]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
 const AUTH_TYPES = ['basic', 'session', 'auto'] as const;
@@ -79,7 +79,7 @@ function addressOf(node: NodeRecord): string {
     const { origin, pathname } = new URL(full);
     return `${origin}${withoutEndSlashes(pathname)}`;
   }
-  throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
+  throw invalidParameter(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }
 
 /** Host and port of the service, however its address is written: see HardwareType.bmcOf. */
@@ -107,7 +107,7 @@ async function verifyCaOf({ node, options }: SettingsSource): Promise<boolean | 
         )))
       : undefined;
   if (known === undefined)
-    throw invalid(
+    throw invalidParameter(
       `Invalid value type set in driver_info/redfish_verify_ca on node ${node.uuid}. The value should be a Boolean or the path to a file/directory, not "${str(value)}"`,
     );
   return known;
@@ -120,7 +120,9 @@ function wordOf<T extends string>(node: NodeRecord, key: string, option: string 
   if (setting === undefined && value === null) return null;
   const word = words.find((one) => one === value);
   if (word) return word;
-  throw invalid(`Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`);
+  throw invalidParameter(
+    `Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`,
+  );
 }
 
 interface RedfishSystem {
@@ -138,7 +140,7 @@ export async function redfishSystem({ node, options }: SettingsSource): Promise<
   const address = addressOf(node);
   const id = given('redfish_system_id') ?? '';
   if (typeof id !== 'string')
-    throw invalid(
+    throw invalidParameter(
       `Invalid value "${str(id)}" set in driver_info/redfish_system_id on node ${node.uuid}. The value should be a path (string) to the resource that the driver will interact with. For example: /redfish/v1/Systems/1`,
     );
   const verifyCa = await verifyCaOf({ node, options });
@@ -194,21 +196,19 @@ async function redfishRequest(
   path: string,
   { impatient, ...more }: RequestDetails = {},
 ): Promise<RedfishAnswer> {
-  const { options, clock, signal, connections } = task;
+  const { options, signal, connections } = task;
   const timeoutMs = options['redfish.read_timeout'] * 1000;
-  for (let attempt = 1, passing = 0; ;) {
-    try {
-      return await connections.redfish.request(target, method, path, { ...more, timeoutMs, signal });
-    } catch (error) {
-      if (!(error instanceof RedfishError)) throw error;
-      if (isPassing(error) && !impatient && passing++ < PASSING_TRIES) {
-        await clock.sleep(error.retryAfterMs ?? PASSING_PAUSE, signal);
-        continue;
-      }
-      if (attempt++ >= options['redfish.connection_attempts'] || !mayRepeat(error, method)) throw error;
-      await clock.sleep(Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100), signal);
-    }
-  }
+  let [attempts, passing] = [0, 0];
+  return retry(
+    task,
+    () => connections.redfish.request(target, method, path, { ...more, timeoutMs, signal }),
+    (error) => {
+      if (!(error instanceof RedfishError)) return undefined;
+      if (isPassing(error) && !impatient && passing++ < PASSING_TRIES) return error.retryAfterMs ?? PASSING_PAUSE;
+      if (++attempts >= options['redfish.connection_attempts'] || !mayRepeat(error, method)) return undefined;
+      return Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100);
+    },
+  );
 }
 /** `redfishRequest` for the helpers of wire/redfish: `collection(redfishRequester(task, target), path)`. */
 export const redfishRequester =

@@ -1,5 +1,5 @@
 /** Vendor methods of a Redfish service: subscriptions to its events, and ejecting virtual media. */
-import { Fault } from '../../model/errors';
+import { invalidParameter, Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import {
@@ -15,8 +15,6 @@ import {
 } from '../../wire/redfish';
 import type { Task, VendorInterface, VirtualMediaType } from '../interfaces';
 import { redfishRequester, redfishFault, redfishSystem } from './target';
-
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 interface EventService {
   readonly ask: SendRedfishRequest;
@@ -68,13 +66,13 @@ async function validateSubscription(task: Task, args: JsonObject): Promise<void>
     );
     const allowed = textsOf(member(service.body, 'EventTypesForSubscription')) ?? EVENT_TYPES;
     if (!Array.isArray(types) || !types.every((one) => allowed.includes(one as string)))
-      throw invalid(`EventTypes ${str(types)} is not a valid value, allowed values ${str(allowed)}`);
+      throw invalidParameter(`EventTypes ${str(types)} is not a valid value, allowed values ${str(allowed)}`);
   }
-  if (typeof context !== 'string') throw invalid(`Context ${str(context)} is not a valid string`);
-  if (typeof protocol !== 'string') throw invalid(`Protocol ${str(protocol)} is not a string`);
+  if (typeof context !== 'string') throw invalidParameter(`Context ${str(context)} is not a valid string`);
+  if (typeof protocol !== 'string') throw invalidParameter(`Protocol ${str(protocol)} is not a string`);
   if (headers !== undefined && headers !== null && !Array.isArray(headers))
-    throw invalid(`HttpHeaders ${str(headers)} is not a list of headers`);
-  if (!isUri(destination)) throw invalid(`Destination ${str(destination ?? null)} is not a valid URI`);
+    throw invalidParameter(`HttpHeaders ${str(headers)} is not a list of headers`);
+  if (!isUri(destination)) throw invalidParameter(`Destination ${str(destination ?? null)} is not a valid URI`);
 }
 async function createSubscription(task: Task, args: JsonObject): Promise<JsonObject> {
   const { Destination, Protocol = 'Redfish', Context = '', EventTypes = ['Alert'], HttpHeaders } = args;
@@ -95,7 +93,7 @@ function subscriptionPath(collection: string, id: string): string {
   return `${collection.replace(/\/$/, '')}/${encodeURIComponent(id)}`;
 }
 const needsId = async (_task: Task, { id }: JsonObject): Promise<void> => {
-  if (!id) throw invalid("id can't be None");
+  if (!id) throw invalidParameter("id can't be None");
 };
 const failed = (task: Task, method: string, id: string, why: string): string =>
   `Redfish exception occurred. Error: Redfish ${method} failed for subscription ${id} on node ${task.node.uuid}. Error: ${why}`;
@@ -145,7 +143,7 @@ export const redfishVendor: VendorInterface = {
       description:
         "Eject a virtual media device. If no device is provided then all attached devices will be ejected. Optional arguments: 'boot_device' - the boot device to eject, either 'cd', 'dvd', 'usb', or 'floppy'",
       validate: async (_task, { boot_device: given }) => {
-        if (given && !mediumOf(given)) throw invalid(`Boot device ${str(given)} is not a valid value `);
+        if (given && !mediumOf(given)) throw invalidParameter(`Boot device ${str(given)} is not a valid value `);
       },
       run: async (task, { boot_device: given }) => {
         const media = task.driver.management.virtualMedia;

@@ -2,8 +2,8 @@
 import { isUuid } from '../../model/idents';
 import { Fault, reasonOf } from '../../model/errors';
 import { timestamp } from '../../model/clock';
+import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
-import { isObject } from '../../wire/bounded-json';
 import { ServiceError, type ServiceCall } from '../../wire/keystone/services';
 import type { Task } from '../interfaces';
 

@@ -2,6 +2,7 @@
  * Storage of Cinder: volumes are attached to the machine for its instance, and the volume targets get what Cinder tells about the
  * connection.
  */
+import { retry } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { VolumeTargetRecord } from '../../model/records';
@@ -171,24 +172,22 @@ async function detachVolume(task: Task, id: string, connector: Connector, tolera
 
 /** Repeated as [cinder]action_retries says. */
 async function detachAll(task: Task, aborting: boolean): Promise<void> {
-  const { node, volumes, options, clock, signal, log } = task;
+  const { node, volumes, options, log } = task;
   const targets = await volumes.targets(node.uuid);
   if (targets.length === 0) return;
   const connector = connectorOf(task, await volumes.connectors(node.uuid));
   const retries = options['cinder.action_retries'];
-  for (let attempt = 0; ; attempt++) {
-    try {
-      // The machine of an active node is off or being powered off, which ends its connections too.
-      // Without retries, the first attempt of an abort is the last: it goes on to the other volumes.
-      const tolerate = node.provision_state === 'active' || (aborting && attempt >= Math.min(1, retries));
-      for (const { volume_id: id } of targets) await detachVolume(task, id, connector, tolerate);
-      return;
-    } catch (error) {
-      if (!(error instanceof Fault) || attempt >= retries) throw error;
-      log.warn('Volumes cannot be detached; trying again', { reason: error.message, attempt });
-    }
-    await clock.sleep(options['cinder.action_retry_interval'] * 1000, signal);
-  }
+  const detach = async (attempt: number): Promise<void> => {
+    // The machine of an active node is off or being powered off, which ends its connections too.
+    // Without retries, the first attempt of an abort is the last: it goes on to the other volumes.
+    const tolerate = node.provision_state === 'active' || (aborting && attempt > Math.min(1, retries));
+    for (const { volume_id: id } of targets) await detachVolume(task, id, connector, tolerate);
+  };
+  await retry(task, detach, (error, attempt) => {
+    if (!(error instanceof Fault) || attempt > retries) return undefined;
+    log.warn('Volumes cannot be detached; trying again', { reason: error.message, attempt: attempt - 1 });
+    return options['cinder.action_retry_interval'] * 1000;
+  });
 }
 
 export const cinderStorage: StorageInterface = {

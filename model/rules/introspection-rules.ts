@@ -1,5 +1,5 @@
 /** Rules of the introspection service: their conditions and actions, and the checks of rules from clients. */
-import { Fault } from '../errors';
+import { invalid } from '../errors';
 import { parseNetwork } from '../idents';
 import { isObject } from '../json';
 import { parseJsonPath } from './json-path';
@@ -80,7 +80,6 @@ const SCHEMAS: Readonly<Record<'conditions' | 'actions', ListSchema>> = {
   actions: { title: 'Inspector rule actions schema', type: 'array', minItems: 1, items: ACTION_ITEM },
 };
 
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const indented = (one: unknown): string => `    ${pformat(one, 72).replaceAll('\n', '\n    ')}`;
 
 /** Throws Invalid with the messages of ironic-inspector's validator. */

@@ -2,6 +2,7 @@
  * Plans the network of the ramdisk by OpenStack's network_data.json: links (interfaces, bonds, VLANs), networks with addresses and routes,
  * and name servers. The plan is data. Every word in it is checked here: each is an address, a number, or the kernel's name of an interface.
  */
+import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { hostOf, subnetOf } from './addresses';
 
@@ -36,7 +37,6 @@ const BOND_MODES = ['balance-rr', 'active-backup', 'balance-xor', 'broadcast', '
 const HASH_POLICIES = ['layer2', 'layer2+3', 'layer3+4', 'encap2+3', 'encap3+4', 'vlan+srcmac'];
 
 const invalid = (problem: string): Error => new Error(`network_data: ${problem}`);
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Throws if the member is not a list of objects, or is too long. */
 function listIn(data: JsonObject, name: string, most: number): readonly JsonObject[] {

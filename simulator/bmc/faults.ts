@@ -1,6 +1,7 @@
 /** The faults of simulated BMCs, and their effects on packets and requests. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
+import { isObject } from '../../model/json';
 import { corruptResponses, type ResponseCorruption } from './altered-answers';
 import { sendJson } from '../http';
 
@@ -47,7 +48,7 @@ const KINDS = {
 
 /** Checks faults from JSON. @throws an Error that names the first wrong one */
 export function readFaults(faults: unknown): Faults {
-  if (typeof faults !== 'object' || faults === null || Array.isArray(faults)) throw new Error('faults are an object');
+  if (!isObject(faults)) throw new Error('faults are an object');
   const entries = Object.entries(faults).map(([name, value]) => {
     if (!isName(name)) throw new Error(`there is no fault "${name.slice(0, 40)}": they are ${FAULT_NAMES}`);
     const fault: FaultDefinition = FAULTS[name];

@@ -2,14 +2,13 @@
  * Secrets that an API does not show: Ironic masks them with `******`. Values from a file of the operator replace masked values. Values that
  * remain masked are reported and not written.
  */
+import { isObject } from '../../model/json';
 import { MASK } from '../../model/masks';
 import type { SourceRow } from './source';
 
 /** UUID or name → field → the values that the API masks. `*` is for all nodes. */
 export type Secrets = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-type Members = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
 /** Ironic also masks parts of texts: `password=******`. */
 const isHidden = (value: string): boolean => value.includes(MASK);
 

@@ -168,7 +168,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
     'SHA256 (a) = ',
     'f'.repeat(64),
   ),
-  JSON: text((given) => parseSmallJson(Buffer.from(given, 'latin1'), { values: 1000, depth: 20 }, 64), ...JSON_TOKENS),
+  JSON: text((given) => parseSmallJson(Buffer.from(given, 'latin1'), { values: 1000, depth: 20 }), ...JSON_TOKENS),
   Redfish: text((given) => asRedfish(Buffer.from(given, 'latin1')), ...JSON_TOKENS, '{"error":{"@Message.ExtendedInfo":[', '"Message":"a"'),
   'errors of Redfish': text(
     (given) => errorWords({ error: { message: given, '@Message.ExtendedInfo': [{ MessageId: given, Message: given }] } }),

@@ -1,7 +1,6 @@
 /** The results of inspections and recorders, as rows of tables. Pure. */
-import type { JsonObject } from '../../model/json';
+import { isObject, type JsonObject } from '../../model/json';
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const listIn = (value: JsonObject, name: string): readonly JsonObject[] => (Array.isArray(value[name]) ? value[name].filter(isObject) : []);
 const objectIn = (value: JsonObject, name: string): JsonObject => (isObject(value[name]) ? value[name] : {});
 const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));

@@ -1,12 +1,11 @@
 /** JSON Patches (RFC 6902) of the fields that a form has changed. Pure. */
-import type { JsonObject } from '../../model/json';
+import { isObject, type JsonObject } from '../../model/json';
 
 export interface Operation {
   readonly op: 'add' | 'remove';
   readonly path: string;
   readonly value?: unknown;
 }
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 

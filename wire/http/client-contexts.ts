@@ -1,21 +1,17 @@
 /** TLS contexts of clients. Each takes more than a millisecond to make, so connections that trust the same authorities share one. */
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import { LEAST_TLS, type TlsVersion } from '../authorities';
 
 /** A context takes some 20 kilobytes. */
 const MOST = 500;
-/** By least version and authorities in PEM; the least recently used one first. */
-const contexts = new Map<string, SecureContext>();
+/** By least version and authorities in PEM. */
+const contexts = new LRUCache<string, SecureContext>({ max: MOST });
 
 /** @param ca authorities in PEM; absent: those of the system. Throws an Error when they cannot be read. */
 export function clientContext(least: TlsVersion, ca = ''): SecureContext {
   const key = `${least} ${ca}`;
   const context = contexts.get(key) ?? createSecureContext({ minVersion: LEAST_TLS[least], ...(ca === '' ? {} : { ca }) });
-  contexts.delete(key);
   contexts.set(key, context);
-  for (const [oldest] of contexts) {
-    if (contexts.size <= MOST) break;
-    contexts.delete(oldest);
-  }
   return context;
 }

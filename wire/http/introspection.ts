@@ -2,11 +2,13 @@
  * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time,
  * size and connections. Redirects are not followed.
  */
-import { Agent, request } from 'undici';
-import { isObject, JSON_LIMITS, parseSmallJson } from '../bounded-json';
+import { request } from 'undici';
+import { isObject } from '../../model/json';
+import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { oneLine } from '../../model/log';
 import { shortened } from '../../model/text';
+import { createAgent, connectionText } from '../http-agent';
 
 interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
@@ -81,14 +83,6 @@ function errorMessageOf(body: unknown): string | undefined {
   const message = isObject(error) ? error['message'] : undefined;
   return typeof message === 'string' ? readable(message) : undefined;
 }
-/** The innermost reason of a failed connection. */
-function connectionText(error: unknown): string {
-  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
-  if (cause !== undefined) return connectionText(cause);
-  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
-  return readable(String(message || code || error));
-}
-
 function refusal(status: number, text: string, location: string | undefined): IntrospectionError {
   const own = errorMessageOf(parsed(text));
   const words = own ?? (shortened(readable(text), 200) || 'no reason given');
@@ -117,9 +111,9 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
   const { origin, pathname } = new URL(url);
   const base = `${origin}${pathname.replace(/(?:\/v1)?(?<!\/)\/*$/, '')}/v1/introspection`;
   const { insecure = false, ...certificates } = tls;
-  const dispatcher = new Agent({
+  const dispatcher = createAgent({
     connections: CONNECTIONS,
-    maxResponseSize: MAX_ANSWER_BYTES,
+    bodyBytes: MAX_ANSWER_BYTES,
     connect: { timeout: timeoutMs, rejectUnauthorized: !insecure, ...certificates },
   });
   const headers = {
@@ -141,7 +135,7 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
       text = await answer.body.text();
     } catch (error) {
       signal.throwIfAborted();
-      throw new IntrospectionError('unreachable', connectionText(error), { cause: error });
+      throw new IntrospectionError('unreachable', readable(connectionText(error)), { cause: error });
     }
     if (status >= 300) throw refusal(status, text, location);
     return text;

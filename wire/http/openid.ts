@@ -2,12 +2,14 @@
  * The public keys, endpoints and tokens of an OpenID provider (OpenID Connect Discovery 1.0 §4, RFC 7517, RFC 6749). Bounded in time and
  * size; redirects are not followed.
  */
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { readAuthorities } from '../authorities';
-import { isObject, parseSmallJson } from '../bounded-json';
+import { parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { isLoopback } from '../../model/idents';
+import { isObject } from '../../model/json';
 import { shortened } from '../../model/text';
+import { createAgent } from '../http-agent';
 
 export interface OpenIdProvider {
   /** https://…; http://… on this host only. */
@@ -47,7 +49,7 @@ type Ask = (
 /** Runs requests that share one timeout. */
 async function asking<T>({ caFile, timeoutMs }: OpenIdProvider, signal: AbortSignal, work: (ask: Ask) => Promise<T>): Promise<T> {
   const ca = caFile === null ? {} : { ca: [...(await readAuthorities(caFile, /(?:)/))] };
-  const dispatcher = new Agent({ maxResponseSize: MAX_BYTES, connect: { timeout: timeoutMs, ...ca } });
+  const dispatcher = createAgent({ bodyBytes: MAX_BYTES, connect: { timeout: timeoutMs, ...ca } });
   const limited = timeoutSignal(timeoutMs, signal);
   try {
     return await work(async (url, form) => {

@@ -1,6 +1,6 @@
 /** Posts messages to a URL in order: retried, signed, bounded. The caller never waits. */
 import { createHmac } from 'node:crypto';
-import { Agent } from 'undici';
+import { createAgent } from '../http-agent';
 import { timeoutSignal } from '../timeout-signal';
 
 interface WebhookOptions {
@@ -42,7 +42,13 @@ const signatureOf = (secret: string, moment: number, body: string): string =>
 export function createWebhook(options: WebhookOptions): Webhook {
   const { url, secret, headers, timeoutMs, retries, told } = options;
   const target = new URL(url);
-  const dispatcher = new Agent({ connections: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } });
+  const dispatcher = createAgent({
+    connections: 1,
+    bodyBytes: 'streamed',
+    headersMs: timeoutMs,
+    bodyMs: timeoutMs,
+    connect: { timeout: timeoutMs },
+  });
   const waiting: WebhookMessage[] = [];
   const stopping = new AbortController();
   let working: Promise<void> | undefined;

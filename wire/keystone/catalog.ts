@@ -1,5 +1,5 @@
 /** The service catalog of a token: which URL a service has. */
-import { isObject } from '../bounded-json';
+import { isObject } from '../../model/json';
 import { withoutEndSlashes } from '../urls';
 
 /** keystoneauth's options for finding a service. */

@@ -1,8 +1,9 @@
 /** One HTTP exchange with an OpenStack service: bounded in time, size and connections. Redirects are not followed. */
 import type { Readable } from 'node:stream';
-import { Agent, buildConnector, request } from 'undici';
+import { buildConnector, request } from 'undici';
 import { readAuthorities, readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
+import { createAgent } from '../http-agent';
 import type { TlsSettings } from './settings';
 
 export interface ServiceRequest {
@@ -45,7 +46,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const CONNECTIONS = 32;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Of streamed responses: until the headers, and between two pieces of the body. */
-const STREAM_TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
+const STREAM_TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
 
 /** Files are read for each connection, so that changes count at once. */
 function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buildConnector.connector {
@@ -68,7 +69,7 @@ function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buil
 }
 
 export function createExchange(tls: TlsSettings): Exchange {
-  const dispatcher = new Agent({ connections: CONNECTIONS, maxResponseSize: MAX_ANSWER_BYTES, connect: connectorOf(tls) });
+  const dispatcher = createAgent({ connections: CONNECTIONS, bodyBytes: MAX_ANSWER_BYTES, connect: connectorOf(tls) });
   const exchange = async (url: string, { method, headers = {}, body }: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse> => {
     const isJson = body !== undefined && !(body instanceof Uint8Array);
     const answer = await request(url, {
@@ -80,7 +81,7 @@ export function createExchange(tls: TlsSettings): Exchange {
     const parsed = await parseJson(bytes, JSON_LIMITS.openstack).catch(() => undefined);
     return { status: answer.statusCode, headers: answer.headers, body: parsed };
   };
-  const streams = new Agent({ connections: CONNECTIONS, connect: connectorOf(tls), ...STREAM_TIMEOUTS });
+  const streams = createAgent({ connections: CONNECTIONS, bodyBytes: 'streamed', connect: connectorOf(tls), ...STREAM_TIMEOUTS });
   const stream: Exchange['stream'] = async (url, headers, signal) => {
     const { statusCode: status, headers: answered, body } = await request(url, { dispatcher: streams, signal, headers });
     return { status, headers: answered, body };

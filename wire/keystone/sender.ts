@@ -1,4 +1,5 @@
 /** Sends requests with retries: of connections that failed, and after responses with certain statuses. */
+import { connectionText } from '../http-agent';
 import { timeoutSignal } from '../timeout-signal';
 import type { Exchange, ServiceRequest, ServiceResponse } from './exchange';
 
@@ -48,14 +49,6 @@ export class KeystoneError extends Error {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 const pauseOf = ({ pauseMs }: Retrying, attempt: number): number => pauseMs ?? Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
-
-/** The innermost reason of a failed connection. */
-function connectionText(error: unknown): string {
-  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
-  if (cause !== undefined) return connectionText(cause);
-  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
-  return String(message || code || error);
-}
 
 /** Throws the error of a connection that failed. */
 export const throwUnreachable =

@@ -2,7 +2,7 @@
  * Clients of OpenStack services: requests with this program's credentials, found through Keystone's catalog or at a fixed URL
  * (`auth_type` none and http_basic).
  */
-import { isObject } from '../bounded-json';
+import { isObject } from '../../model/json';
 import { endpointOf, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
 import { throwUnreachable, createSender, type Retries } from './sender';

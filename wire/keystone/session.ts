@@ -2,7 +2,7 @@
  * A session with Keystone: authenticates this program, finds services in the catalog, and sends them requests with its token.
  * Identity API v3, Authentication and token management.
  */
-import { isObject } from '../bounded-json';
+import { isObject } from '../../model/json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
 import { unlessAborted } from '../timeout-signal';

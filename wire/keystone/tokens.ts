@@ -1,5 +1,5 @@
 /** Validation of the tokens of callers: Identity API v3, `GET /v3/auth/tokens`. */
-import { isObject } from '../bounded-json';
+import { isObject } from '../../model/json';
 import { listOf, textOf, type ServiceSelector } from './catalog';
 import { KeystoneError, responseText, type KeystoneSession } from './session';
 

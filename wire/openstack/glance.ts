@@ -1,5 +1,5 @@
 /** Images of Glance (Image API v2). */
-import { isObject } from '../bounded-json';
+import { isObject } from '../../model/json';
 import type { ServiceCall, ServiceClient } from '../keystone/services';
 
 export interface GlanceImage {

@@ -1,4 +1,5 @@
 /** Failures of a Redfish service as one kind of Error, with the service's own messages. */
+import { isObject } from '../../model/json';
 import { shortened } from '../../model/text';
 import { member, textOf, textsOf } from './json';
 
@@ -111,7 +112,7 @@ function wordsOf(info: unknown): string | undefined {
 const EXTENDED = '@Message.ExtendedInfo';
 /** The ExtendedInfo of an object (DSP0266 §9.5.11.2): its own, and that beside its properties, which some services send instead. */
 function extendedOf(value: unknown): readonly unknown[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  if (!isObject(value)) return [];
   const properties = Object.keys(value).filter((name) => name !== EXTENDED && name.endsWith(EXTENDED));
   return [
     ...manyOf(member(value, EXTENDED)),

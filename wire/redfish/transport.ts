@@ -2,9 +2,10 @@
 import type { ConnectionOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { Agent, buildConnector } from 'undici';
+import { type Agent, buildConnector } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
+import { createAgent } from '../http-agent';
 import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
 import { lenientRequest } from './lenient';
 
@@ -76,8 +77,8 @@ export async function connectionsFor({ verifyCa, tls }: RedfishTarget, connectTi
   };
   const connect = buildConnector({ ...options, timeout: connectTimeoutMs, maxCachedSessions: TLS_SESSIONS } as buildConnector.BuildOptions);
   return {
-    agent: new Agent({ connections: CONNECTIONS, connect }),
-    freshAgent: new Agent({ connections: CONNECTIONS, connect, pipelining: 0 }),
+    agent: createAgent({ connections: CONNECTIONS, bodyBytes: 'streamed', connect }),
+    freshAgent: createAgent({ connections: CONNECTIONS, bodyBytes: 'streamed', connect, reuses: false }),
     tls: options,
   };
 }

@@ -1,6 +1,7 @@
 /** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
-import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
-import type { Clock } from '../../../model/clock';
+import { ProxyAgent, request, type Dispatcher } from 'undici';
+import { retry, type Clock } from '../../../model/clock';
+import { agentOptions, createAgent } from '../../../wire/http-agent';
 import { webServerTls, type WebServerOptions } from '../../../wire/web-servers';
 import type { ApiCall } from './actions';
 
@@ -23,24 +24,33 @@ export async function callApi(
   const proxy = proxies[protocol.slice(0, -1)];
   const milliseconds = timeoutSeconds * 1000;
   const tls = await webServerTls(options);
-  const bounds = { headersTimeout: milliseconds, bodyTimeout: milliseconds, connect: { timeout: milliseconds, ...tls } };
-  const dispatcher: Dispatcher = proxy === undefined ? new Agent(bounds) : new ProxyAgent({ uri: proxy, ...bounds, requestTls: tls });
+  const bounds = {
+    connect: { timeout: milliseconds, ...tls },
+    bodyBytes: 'streamed',
+    headersMs: milliseconds,
+    bodyMs: milliseconds,
+  } as const;
+  const dispatcher: Dispatcher =
+    proxy === undefined ? createAgent(bounds) : new ProxyAgent({ uri: proxy, ...agentOptions(bounds), requestTls: tls });
   try {
-    for (let tried = 0; ; tried++) {
-      const again = tried < retries;
-      try {
-        const { statusCode, body } = await request(url, { dispatcher, headers, signal });
-        // The response body is discarded.
-        await body.dump({ limit: 1 << 20, signal });
-        if (statusCode < 400) return;
-        if (!again || !LATER.includes(statusCode)) throw new ErrorResponse(`it answered ${statusCode}`);
-      } catch (error) {
-        if (!again || error instanceof ErrorResponse || signal.aborted) throw error;
-      }
-      await clock.sleep(Math.min(backoffFactor * 2 ** tried, LONGEST_PAUSE) * 1000, signal);
-    }
+    const call = async (): Promise<void> => {
+      const { statusCode, body } = await request(url, { dispatcher, headers, signal });
+      // The response body is discarded.
+      await body.dump({ limit: 1 << 20, signal });
+      if (statusCode >= 400) throw new ErrorResponse(statusCode);
+    };
+    await retry({ clock, signal }, call, (error, attempt) => {
+      const isFinal = error instanceof ErrorResponse && !LATER.includes(error.status);
+      return isFinal || attempt > retries || signal.aborted
+        ? undefined
+        : Math.min(backoffFactor * 2 ** (attempt - 1), LONGEST_PAUSE) * 1000;
+    });
   } finally {
     await dispatcher.destroy();
   }
 }
-class ErrorResponse extends Error {}
+class ErrorResponse extends Error {
+  constructor(readonly status: number) {
+    super(`it answered ${status}`);
+  }
+}

@@ -4,8 +4,8 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { createContext, Script, type Context } from 'node:vm';
-import { Worker } from 'node:worker_threads';
 import type { Regex } from '../../../model/rules/python-regex';
+import { createThread } from '../../../wire/worker-thread';
 
 /** Milliseconds on the event loop. */
 const SHORT_MS = 5;
@@ -33,72 +33,15 @@ function testShortly({ source, flags }: Regex, text: string): boolean | undefine
   }
 }
 
-/** As text, because the file of a worker must be JavaScript. This file is JavaScript only after the build. */
-const WORKER = `
+const CODE = `
   const { parentPort } = require('node:worker_threads');
-  parentPort.on('message', ({ source, flags, text }) => parentPort.postMessage(new RegExp(source, flags).test(text)));
-  parentPort.postMessage(undefined);`;
-interface Thread {
-  readonly worker: Worker;
-  /** Called with each message of the thread, and with undefined at its end. */
-  hear: (matches: boolean | undefined) => void;
-}
-let thread: Thread | undefined;
-let idle: NodeJS.Timeout | undefined;
-const forget = (one: Thread): void => {
-  if (thread === one) thread = undefined;
-};
-/** The next test starts another thread. */
-const end = (one: Thread): void => {
-  forget(one);
-  void one.worker.terminate();
-};
-/** Its first message says that it is ready. It does not keep the process alive. */
-function startThread(): Thread {
-  const worker = new Worker(WORKER, { eval: true, resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY } });
-  const started: Thread = { worker, hear: () => {} };
-  worker.on('message', (matches: boolean | undefined) => started.hear(matches));
-  // An error of the thread ends it, too.
-  worker.on('error', () => {});
-  worker.once('exit', () => {
-    forget(started);
-    started.hear(undefined);
-  });
-  // After the listeners, because adding a listener refs the worker again.
-  worker.unref();
-  return started;
-}
-const heard = (from: Thread): Promise<boolean | undefined> => new Promise((done) => (from.hear = done));
+  parentPort.on('message', ({ source, flags, text }) => parentPort.postMessage(new RegExp(source, flags).test(text)));`;
+const thread = createThread<Regex & { readonly text: string }, boolean>(CODE, { mostMemory: MOST_MEMORY, idleMs: IDLE_MS });
 
-/** Undefined: it takes longer than LONGEST_MS, or too much memory. */
-async function testInThread(regex: Regex, text: string): Promise<boolean | undefined> {
-  clearTimeout(idle);
-  const running = thread ?? startThread();
-  if (thread !== running) {
-    thread = running;
-    await heard(running);
-  }
-  const late = setTimeout(() => end(running), LONGEST_MS);
-  const result = heard(running);
-  running.worker.postMessage({ ...regex, text });
-  try {
-    return await result;
-  } finally {
-    clearTimeout(late);
-    idle = setTimeout(() => end(running), IDLE_MS).unref();
-  }
-}
-
-/** One test at a time. */
-let last: Promise<unknown> = Promise.resolve();
-
-/** Whether the text contains a match. Undefined: it takes too long. */
+/** Whether the text contains a match. Undefined: it takes longer than LONGEST_MS, or too much memory. */
 export async function testRegex(regex: Regex, text: string): Promise<boolean | undefined> {
   const shortly = regex.source.length <= SHORT_SOURCE ? testShortly(regex, text) : undefined;
   // Between the tests of a loop, the event loop does other work.
   await setImmediate();
-  if (shortly !== undefined) return shortly;
-  const turn = last.then(() => testInThread(regex, text));
-  last = turn;
-  return turn;
+  return shortly ?? thread.use((ask) => ask({ ...regex, text }, LONGEST_MS)).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
 /** What the parts of the rule engine share: rules, arguments, the draft and the failures. */
-import { Fault } from '../../../model/errors';
+import { invalid, Fault } from '../../../model/errors';
 import type { Inventory, JsonObject, NodeChanges, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 
 /** Arguments by name, with their fields filled in. */
@@ -38,7 +38,6 @@ export async function allHold(conditions: readonly Condition[]): Promise<boolean
   return true;
 }
 
-const invalid = (message: string): Fault => new Fault('Invalid', { message });
 export const executionFailure = (reason: string): Fault => invalid(`Inspection rule execution failed. Reason: ${reason}`);
 export const conditionFailure = (reason: string): Fault => invalid(`Inspection rule condition check failed. Reason: ${reason}`);
 export const actionFailure = (reason: string): Fault => invalid(`Inspection rule action execution failed. Reason: ${reason}`);

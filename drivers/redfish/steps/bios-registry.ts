@@ -1,4 +1,5 @@
 /** The attribute registry of a BIOS (DSP0266 §10.4), found by the name that the Bios resource gives, and cached. */
+import { LRUCache } from 'lru-cache';
 import { RedfishError, isStatus, linkOf, listOf, member, memberPaths, rootPath, textOf } from '../../../wire/redfish';
 import type { BiosAttributeRegistry, KeyedCache, Task } from '../../interfaces';
 import { registryOf } from './bios-settings';
@@ -6,20 +7,8 @@ import type { SystemView } from '../target';
 
 /** A cache by service and registry name. @param most entries; one takes some hundred KiB, and each BMC has its own entry */
 export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry> {
-  const registries = new Map<string, BiosAttributeRegistry>();
-  const put = (key: string, registry: BiosAttributeRegistry): void => {
-    registries.delete(key);
-    registries.set(key, registry);
-    if (registries.size > most) registries.delete(registries.keys().next().value!);
-  };
-  return {
-    get: (key) => {
-      const registry = registries.get(key);
-      if (registry) put(key, registry);
-      return registry;
-    },
-    put,
-  };
+  const registries = new LRUCache<string, BiosAttributeRegistry>({ max: most });
+  return { get: (key) => registries.get(key), put: (key, registry) => void registries.set(key, registry) };
 }
 
 const EMPTY: BiosAttributeRegistry = new Map();

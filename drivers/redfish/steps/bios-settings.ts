@@ -1,4 +1,5 @@
 /** BIOS attributes (schemas Bios and AttributeRegistry) and the settings that clients see and request: pure functions. */
+import { isObject } from '../../../model/json';
 import { str } from '../../../model/python';
 import type { Json, JsonObject } from '../../../model/records';
 import { listOf, member, textOf } from '../../../wire/redfish';
@@ -67,8 +68,10 @@ export function registryOf(body: unknown): BiosAttributeRegistry {
 /** The attributes of a Bios resource or of its settings object. Invalid ones are left out. */
 export function attributesOf(body: unknown): Attributes {
   const attributes = member(body, 'Attributes');
-  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return {};
-  const entries = Object.entries(attributes).filter(([name, value]) => name.length <= MAX_NAME && isPlainValue(value));
+  if (!isObject(attributes)) return {};
+  const entries = Object.entries(attributes).filter(
+    (entry): entry is [string, PlainValue] => entry[0].length <= MAX_NAME && isPlainValue(entry[1]),
+  );
   return Object.fromEntries(entries.slice(0, MAX_ATTRIBUTES));
 }
 

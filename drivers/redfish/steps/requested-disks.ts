@@ -1,10 +1,8 @@
 /** Requested logical disks: target_raid_config, or the argument of a step, validated. */
-import { Fault } from '../../../model/errors';
+import { invalidParameter } from '../../../model/errors';
 import { repr } from '../../../model/python';
 import { logicalDisks } from '../../agent/raid';
 import { levelOf, type RequestedDisk } from './raid-plan';
-
-const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
 const isOneOf =
   (...words: readonly unknown[]) =>
@@ -34,18 +32,18 @@ const MAX_DISKS = 100;
 /** Checks the schema, and that no SCSI is requested, which Redfish does not know. Throws InvalidParameterValue. */
 export function requestedDisks(config: unknown): readonly RequestedDisk[] {
   const disks = logicalDisks(config);
-  if (disks.length > MAX_DISKS) throw invalid(`RAID config validation error: there are more than ${MAX_DISKS} logical disks`);
+  if (disks.length > MAX_DISKS) throw invalidParameter(`RAID config validation error: there are more than ${MAX_DISKS} logical disks`);
   for (const disk of disks) {
     const missing = REQUIRED.find((key) => disk[key] === undefined);
-    if (missing !== undefined) throw invalid(`RAID config validation error: ${repr(missing)} is a required property`);
+    if (missing !== undefined) throw invalidParameter(`RAID config validation error: ${repr(missing)} is a required property`);
     for (const [key, value] of Object.entries(disk)) {
       if (!Object.hasOwn(MEMBERS, key))
-        throw invalid(`RAID config validation error: Additional properties are not allowed (${repr(key)} was unexpected)`);
+        throw invalidParameter(`RAID config validation error: Additional properties are not allowed (${repr(key)} was unexpected)`);
       if (!MEMBERS[key as keyof RequestedDisk](value))
-        throw invalid(`RAID config validation error: ${repr(value)} is not valid for ${key}`);
+        throw invalidParameter(`RAID config validation error: ${repr(value)} is not valid for ${key}`);
     }
     if (disk['physical_disks'] !== undefined && disk['controller'] === undefined)
-      throw invalid("RAID config validation error: 'controller' is a dependency of 'physical_disks'");
+      throw invalidParameter("RAID config validation error: 'controller' is a dependency of 'physical_disks'");
   }
   checkInterfaceTypes(config);
   return disks as unknown as readonly RequestedDisk[];
@@ -55,16 +53,18 @@ export function requestedDisks(config: unknown): readonly RequestedDisk[] {
 export function checkInterfaceTypes(config: unknown): void {
   const disks = (config as { readonly logical_disks?: unknown }).logical_disks;
   const isScsi = (disk: unknown): boolean => (disk as { readonly interface_type?: unknown } | null)?.interface_type === 'scsi';
-  if (Array.isArray(disks) && disks.some(isScsi)) throw invalid('interface type `scsi` not supported by Redfish RAID');
+  if (Array.isArray(disks) && disks.some(isScsi)) throw invalidParameter('interface type `scsi` not supported by Redfish RAID');
 }
 
 /** The checks that need no drives. Throws InvalidParameterValue, DriverOperationError. */
 export function checkRequestedDisks(nodeUuid: string, disks: readonly RequestedDisk[]): void {
   for (const disk of disks) {
     if (disk.controller === 'software')
-      throw invalid(`Software RAID (controller "software") cannot be made by Redfish: set the raid_interface of node ${nodeUuid} to agent`);
+      throw invalidParameter(
+        `Software RAID (controller "software") cannot be made by Redfish: set the raid_interface of node ${nodeUuid} to agent`,
+      );
     if (disk.size_gb === 'MAX' && disk.physical_disks === undefined)
-      throw invalid(
+      throw invalidParameter(
         `create_configuration called with invalid target_raid_configuration for node ${nodeUuid}. 'physical_disks' is missing from logical_disk ` +
           `while 'size_gb'='MAX' was requested: ${repr(disk)}`,
       );

@@ -1,4 +1,5 @@
 /** Reads a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4). The chain of records is not trusted, so reading is bounded. */
+import { LRUCache } from 'lru-cache';
 import { isRefusal, readChain, readPortions, withReservation, type SendCommand } from '../record-access';
 import { COMMANDS, COMPLETION, IpmiError, type CommandCode } from '../constants';
 import { decodeSdr, type SensorDataRecord } from './sdr';
@@ -37,28 +38,17 @@ export interface SdrCache {
 const MAX_CACHE_BYTES = 64 << 20;
 const LIFETIME_MS = 3_600_000;
 
-/** Bounded: the entry that was used longest ago goes first. */
 export function createSdrCache(clock: { now(): number }, mostBytes = MAX_CACHE_BYTES): SdrCache {
-  const entries = new Map<string, { readonly stamp: string; readonly records: Buffer; readonly at: number }>();
-  let size = 0;
-  const forget = (bmc: string): void => {
-    size -= entries.get(bmc)?.records.length ?? 0;
-    entries.delete(bmc);
-  };
+  const entries = new LRUCache<string, { readonly stamp: string; readonly records: Buffer; readonly at: number }>({
+    maxSize: mostBytes,
+    sizeCalculation: ({ records }) => Math.max(1, records.length),
+  });
   return {
     recall: (bmc, stamp) => {
       const found = entries.get(bmc);
-      if (found?.stamp !== stamp || clock.now() - found.at >= LIFETIME_MS) return undefined;
-      entries.delete(bmc);
-      entries.set(bmc, found);
-      return found.records;
+      return found?.stamp === stamp && clock.now() - found.at < LIFETIME_MS ? found.records : undefined;
     },
-    remember: (bmc, stamp, records) => {
-      forget(bmc);
-      entries.set(bmc, { stamp, records, at: clock.now() });
-      size += records.length;
-      for (const [oldest] of entries) if (size > mostBytes) forget(oldest);
-    },
+    remember: (bmc, stamp, records) => void entries.set(bmc, { stamp, records, at: clock.now() }),
   };
 }
 
