@@ -4,8 +4,11 @@
  */
 import type { Task } from '../../drivers/interfaces';
 
-/** The check of an exclusive task. */
-type Holding = Required<Pick<Task, 'stillHeld'>>;
+/** The checks of an exclusive task. */
+export interface Holding extends Required<Pick<Task, 'stillHeld'>> {
+  /** As `stillHeld`, for a call of an interface. A node that only is checked before its first write need not be reserved for it. */
+  readonly beforeCall?: () => true | Promise<void>;
+}
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
 
 interface Pool<Args extends readonly unknown[], Answer> {
@@ -14,7 +17,7 @@ interface Pool<Args extends readonly unknown[], Answer> {
 /** A pool of connections with the same check before each request. A driver may send many requests during one call. */
 export const fencedPool = <Args extends readonly unknown[], Answer, Made extends Pool<Args, Answer>>(
   pool: Made & Pool<Args, Answer>,
-  { stillHeld }: Holding,
+  { stillHeld }: Pick<Holding, 'stillHeld'>,
 ): Made => ({
   ...pool,
   request: async (...args: Args): Promise<Answer> => {
@@ -28,7 +31,7 @@ type Work = (...given: readonly unknown[]) => unknown;
 const fencedFunction = (owner: object, work: Work): Work => {
   return (...given) => {
     const [task] = given;
-    const held = isHolding(task) ? task.stillHeld() : true;
+    const held = isHolding(task) ? (task.beforeCall?.() ?? task.stillHeld()) : true;
     return held === true ? work.apply(owner, [...given]) : held.then(() => work.apply(owner, [...given]));
   };
 };

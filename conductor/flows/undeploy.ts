@@ -101,5 +101,5 @@ export const undeploy: Flow = {
     await task.fire('clean', withoutInstance(task), { ...FORGET_INSTANCE, ...startingClean(steps) }, endAllocation(task.node));
     await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : clean.begin(task)));
   },
-  fail: (task, reason) => task.fire('fail', { ...withoutInstance(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
+  fail: (task, reason) => task.end('fail', { ...withoutInstance(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
 };
