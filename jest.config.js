@@ -25,6 +25,7 @@ const contained = {
 };
 /** Without the files of the level `long`. */
 const short = { ...shared, ...contained, testPathIgnorePatterns: longFiles };
+/** @param {string} name */
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {

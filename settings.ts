@@ -306,7 +306,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
   {
     what: 'inspection',
     check: ({ options, roles }) => {
-      if (roles.includes('conductor')) checkInspectionOptions(options);
+      if (roles.includes('conductor')) checkInspectionOptions(options, INTERFACES.inspect);
     },
   },
   { what: 'options that need others', check: ({ options }) => checkNeeds(options) },

@@ -1,7 +1,7 @@
 /** All calls of the API to a conductor. Arguments and results are plain JSON, so they can go over RPC. */
 import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
 import type { Probes } from '../model/readiness';
-import type { Reading } from './core/sensor-readings';
+import type { Reading } from '../drivers/common/sensor-readings';
 import type {
   AllocationRecord,
   ChangesOf,

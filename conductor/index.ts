@@ -1,6 +1,7 @@
 /** Starts the conductor of this process: registers it, recovers its nodes, runs its periodic work, and serves the calls of the API. */
 import type { LoadedOptions, Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
+import type { HooksOption, Interfaces } from '../drivers/interfaces';
 import { reasonOf } from '../model/errors';
 import { silentLog } from '../model/log';
 import { macLists } from '../wire/mac-lists';
@@ -78,8 +79,7 @@ async function register(lease: Lease, { clock, log, options, probe }: ConductorP
 
 type InspectionOptions = Pick<
   LoadedOptions,
-  | 'inspector.hooks'
-  | 'redfish.inspection_hooks'
+  | HooksOption
   | 'processing.processing_hooks'
   | 'inspector.overwrite_existing_hooks'
   | 'inspector.pci_device_alias'
@@ -88,9 +88,10 @@ type InspectionOptions = Pick<
   | 'pxe_filter.deny_macs'
 >;
 /** Checks the options that name hooks and devices. Throws an Error for the operator, with a line for each problem. */
-export function checkInspectionOptions(options: InspectionOptions): void {
+export function checkInspectionOptions(options: InspectionOptions, inspectors: Interfaces['inspect']): void {
+  const hooks = Object.values(inspectors).map(({ hooksOption = 'inspector.hooks' }) => hooksOption);
   const checks: readonly (() => unknown)[] = [
-    ...(['inspector.hooks', 'redfish.inspection_hooks'] as const).map((option) => () => chosenHooks(options[option], option)),
+    ...[...new Set<HooksOption>(['inspector.hooks', ...hooks])].map((option) => () => chosenHooks(options[option], option)),
     () => chosenHooks(hookNames(options['processing.processing_hooks']), 'processing.processing_hooks'),
     ...options['inspector.overwrite_existing_hooks'].map((name) => () => hookOf(name, 'inspector.overwrite_existing_hooks')),
     () => pciAliases(options['inspector.pci_device_alias']),
@@ -214,7 +215,7 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   const running: Running = { stopping: new AbortController(), isLeaving: false, rounds: new Set() };
   // Every wait of the conductor listens to this signal.
   setMaxListeners(0, running.stopping.signal);
-  checkInspectionOptions(parts.options);
+  checkInspectionOptions(parts.options, parts.interfaces.inspect);
   const inspection = { ...(await readInspectionFiles(parts.options)), unknownMacs: macLists(parts.options) };
   // The checks of the options have logged its warnings.
   const hardware = createHardware(parts.options, parts.hardwareTypes, parts.interfaces, silentLog);

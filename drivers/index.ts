@@ -11,8 +11,10 @@ import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePow
 import { fakeBios, fakeFirmware } from './fake/settings';
 import { fakeVendor } from './fake/vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
-import { ipmiManagement, ipmiPower } from './ipmi/management';
+import { ipmiManagement } from './ipmi/management';
+import { ipmiPower } from './ipmi/power';
 import { ipmiConsole } from './ipmi/console';
+import { ipmiBmcOf } from './ipmi/target';
 import { ipmiVendor } from './ipmi/vendor';
 import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
@@ -27,6 +29,7 @@ import { redfishBios } from './redfish/steps/bios';
 import { redfishFirmware } from './redfish/steps/firmware';
 import { redfishInspect } from './redfish/inspect';
 import { redfishPower } from './redfish/power';
+import { redfishBmcOf } from './redfish/target';
 import { redfishVendor } from './redfish/vendor';
 import { redfishRaid } from './redfish/steps/raid';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot/virtual-media-boot';
@@ -70,6 +73,8 @@ const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...n
 
 export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
   ipmi: {
+    className: 'IPMIHardware',
+    bmcOf: ipmiBmcOf,
     ...generic,
     console: ['ipmitool-socat', ...generic.console],
     management: ['ipmitool', 'noop'],
@@ -77,6 +82,9 @@ export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
     vendor: ['ipmitool', 'no-vendor'],
   },
   redfish: {
+    className: 'RedfishHardware',
+    bmcOf: redfishBmcOf,
+    impatient: { 'redfish.connection_attempts': 1 },
     ...generic,
     bios: ['redfish', ...generic.bios],
     boot: [...generic.boot, 'redfish-virtual-media', 'redfish-https'],
@@ -89,12 +97,15 @@ export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
     vendor: ['redfish', 'no-vendor'],
   },
   'manual-management': {
+    className: 'ManualManagementHardware',
     ...generic,
     deploy: [...generic.deploy, 'noop'],
     management: ['noop', 'fake'],
     power: ['agent', 'fake'],
   },
   'fake-hardware': {
+    className: 'FakeHardware',
+    bmcOf: (info) => redfishBmcOf(info) ?? ipmiBmcOf(info),
     bios: fakeFirst(generic.bios),
     boot: fakeFirst(generic.boot),
     console: fakeFirst(generic.console),

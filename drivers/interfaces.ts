@@ -1,6 +1,7 @@
 /** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
+import type { InternalChanges } from '../model/internal-info';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import type {
@@ -33,7 +34,10 @@ export interface KeyedCache<Value> {
   get(key: string): Value | undefined;
   put(key: string, value: Value): void;
 }
-/** Sessions to BMCs, and what was read from them, shared by all tasks of a conductor. */
+/**
+ * Clients of machines and services, and what was read from them, shared by all tasks of a conductor. The functions of each member return
+ * promises, and check the reservation of an exclusive task first, except those of UNFENCED.
+ */
 export interface Connections {
   readonly ipmi: IpmiPool;
   /** Sensor data records of BMCs. Absent: each task reads them. */
@@ -54,6 +58,12 @@ export interface Connections {
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
+
+/**
+ * The members that are used without that check: those that send nothing, consoles, which outlive the task, and OpenStack services, where
+ * the drivers check before they change a node's ports or volumes.
+ */
+export const UNFENCED: readonly (keyof Connections)[] = ['sdrCache', 'biosRegistries', 'networkTraits', 'apiUrl', 'consoles', 'services'];
 
 /** A node with its driver while code works on it, usually reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
@@ -90,7 +100,7 @@ export interface Task {
   /** Removes a portgroup. Its ports stay. */
   ungroupPorts(uuid: string): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
-  saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
+  saveInternal(keys: InternalChanges): Promise<void>;
   /**
    * Reports the progress of the running step to listeners of events. Absent: there are no events.
    * @param bytes of the image that the step writes
@@ -228,7 +238,7 @@ export interface CheckResult {
   /** Absent: nothing new. */
   readonly outcome?: Outcome;
   /** Keys of driver_internal_info to set before the outcome is applied; `undefined` removes one. */
-  readonly internal?: Readonly<Record<string, unknown>>;
+  readonly internal?: InternalChanges;
 }
 /** The external service does not answer, so the round skips its other nodes. */
 export class ServiceUnavailable extends Error {}
@@ -240,13 +250,23 @@ export interface PowerInterface extends Interface {
    * agent is back.
    */
   readonly throughAgent?: true;
-  readonly supported: readonly Power[];
+  /** Every reboot is a `reset`. Absent: power off and on, since the reset of some BMCs leaves the machine off or does not reset it. */
+  readonly rebootsByReset?: true;
   /** Null: unknown (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
   /** As `get`, with the other facts of the same response. Absent: the response has no other facts. */
   getStatus?(task: Task): Promise<MachineStatus>;
-  /** Sends the request to the BMC. The caller (Task.power) waits for the state. */
-  set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
+  /** Each order sends its request and does not wait for the state. The conductor waits, and composes reboots. Absent: impossible. */
+  readonly on?: (task: Task) => Promise<void>;
+  readonly off?: (task: Task) => Promise<void>;
+  readonly softOff?: (task: Task) => Promise<void>;
+  /** Restarts the machine without a power off: for machines that must stay on. */
+  readonly reset?: (task: Task) => Promise<void>;
+  /**
+   * Restarts the machine's system, which shuts down first, without a power off. Returns false, and sends nothing, if this machine cannot;
+   * throws instead if it must stay on.
+   */
+  readonly softReset?: (task: Task, mustStayOn: boolean) => Promise<boolean>;
 }
 /** What a BMC reports about its machine in one response. */
 export interface MachineStatus {
@@ -355,9 +375,13 @@ export interface DeployInterface extends Interface {
    */
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
+/** Options that select inspection hooks. */
+export type HooksOption = 'inspector.hooks' | 'redfish.inspection_hooks';
 export interface InspectInterface extends Interface {
   /** The machine boots a ramdisk that describes it. The ports that its BMC reports are created before ([inspector]pre_create_ports). */
   readonly inBand?: true;
+  /** The option with the hooks of its inspections. Absent: [inspector]hooks. */
+  readonly hooksOption?: HooksOption;
   /** An external service inspects the node, and gets the callbacks of its ramdisk. A callback that arrives here is not for this node. */
   readonly byService?: true;
   /** In band: boots the ramdisk, then `wait`. Out of band: the findings. */
@@ -501,6 +525,13 @@ export interface Driver {
 /** In a hardware type: nodes may also have interfaces that the type does not list. */
 export const ANY = '*';
 /** A hardware type is data: for each kind the names it offers, the best first. The first enabled one is the default. */
-export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
+export interface HardwareType extends Readonly<Record<InterfaceKind, readonly string[]>> {
+  /** Ironic's name of the class, which its messages use. */
+  readonly className: string;
+  /** The same text for all nodes of one BMC, by their driver_info. Undefined: the node does not name its BMC. Absent: there is none. */
+  bmcOf?(info: JsonObject): string | undefined;
+  /** Options for work whose client waits for the answer: requests to BMCs are not repeated. */
+  readonly impatient?: Partial<Options>;
+}
 /** Name in the API → implementation. */
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };

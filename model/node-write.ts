@@ -1,4 +1,5 @@
 /** One write of a locked node, and its result. */
+import type { InternalChanges } from './internal-info';
 import { isQuoting, quotable, storable, storableJson } from './text';
 import { withoutUrlCredentials } from './urls';
 import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
@@ -8,7 +9,7 @@ export interface NodeWrite {
   /** Column values. */
   readonly changes: NodeChanges;
   /** Keys of driver_internal_info; `undefined` removes one. */
-  readonly internal: Readonly<Record<string, unknown>>;
+  readonly internal: InternalChanges;
   readonly history: readonly NewHistory[];
 }
 export const EMPTY_WRITE: NodeWrite = { changes: {}, internal: {}, history: [] };

@@ -13,6 +13,7 @@ import type {
   VolumeConnectorFields,
   VolumeTargetFields,
 } from './fields';
+import type { InternalInfo } from './internal-info';
 import type { Json, JsonObject } from './json';
 import type { ProvisionState } from './states';
 
@@ -47,13 +48,15 @@ export interface ResourceRecord {
   /** Every write raises the revision. Cached JSON is valid while the revision is equal. */
   readonly revision: number;
 }
-interface NodeStates {
+/** Fields whose types openapi.yaml does not say. */
+interface NarrowFields {
+  readonly driver_internal_info: InternalInfo;
   readonly power_state: PowerState | null;
   readonly provision_state: ProvisionState;
   readonly target_provision_state: ProvisionState | null;
 }
 /** The fields of openapi.yaml, and columns that the API does not show. */
-export interface NodeRecord extends ResourceRecord, NodeStates, Omit<NodeFields, keyof NodeStates> {
+export interface NodeRecord extends ResourceRecord, NarrowFields, Omit<NodeFields, keyof NarrowFields> {
   /** The fencing number: every reservation raises it. The holder of the lock writes only while the row has its number. */
   readonly lock_fence: number;
 }

@@ -29,8 +29,8 @@ export async function buildPage() {
     absWorkingDir: root,
   });
   const outputs = Object.entries(metafile.outputs);
-  const [main, { cssBundle }] = outputs.find(([, { entryPoint }]) => entryPoint === 'ui/main.tsx');
-  const [script, style] = [main, cssBundle].map((file) => basename(file));
+  const [main = '', { cssBundle = '' } = {}] = outputs.find(([, { entryPoint }]) => entryPoint === 'ui/main.tsx') ?? [];
+  const [script, style] = [basename(main), basename(cssBundle)];
   const html = readFileSync(join(root, 'ui/index.html'), 'utf8').replace('page.js', script).replace('page.css', style);
   writeFileSync(join(folder, 'index.html'), html);
   for (const name of readdirSync(folder)) {

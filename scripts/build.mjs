@@ -11,6 +11,7 @@ import { writeSbom } from './sbom.mjs';
 const root = join(import.meta.dirname, '..');
 const stamp = join(root, 'dist/.built');
 const skipped = new Set(['node_modules', 'dist', '.cache', '.git', 'docs']);
+/** @param {string} folder @returns {string[]} */
 const below = (folder) =>
   readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => !skipped.has(name))
@@ -31,14 +32,17 @@ const others = [
 const newest = Math.max(...[...sources, ...page, ...others].map((file) => statSync(file).mtimeMs));
 if (existsSync(stamp) && statSync(stamp).mtimeMs > newest) process.exit(0);
 
-/** The server loads its handlers from these folders. A bundle has no folders, so this plugin lists the handlers. */
+/**
+ * The server loads its handlers from these folders. A bundle has no folders, so this plugin lists the handlers.
+ * @type {import('esbuild').Plugin}
+ */
 const handlers = {
   name: 'handlers',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /[/\\]api[/\\]handlers\.ts$/ }, () => {
+  setup: (building) => {
+    building.onLoad({ filter: /[/\\]api[/\\]handlers\.ts$/ }, () => {
       const modules = sources.filter((file) => ['nodes', 'resources'].some((name) => dirname(file) === join(root, 'api', name)));
       const imports = modules.map((file) => `...Object.entries(require(${JSON.stringify(file)}))`);
-      const contents = `export const handlers = Object.assign({}, ...[${imports}].flatMap(([name, value]) => name.endsWith('Handlers') ? [value] : []))`;
+      const contents = `export const handlers = Object.assign({}, ...[${imports.join()}].flatMap(([name, value]) => name.endsWith('Handlers') ? [value] : []))`;
       return { contents, resolveDir: root, loader: 'ts' };
     });
   },
@@ -51,6 +55,7 @@ const external = [
 
 console.log('building …');
 const begun = new Date();
+/** @type {import('esbuild').BuildOptions} */
 const node = { platform: 'node', format: 'cjs', logLevel: 'error' };
 try {
   buildSync({ entryPoints: sources, outbase: root, outdir: join(root, 'dist'), ...node });
@@ -61,7 +66,7 @@ try {
   process.exit(1);
 }
 // Removes the output of deleted sources. Node would find a remaining `x.js` before a folder `x` with the same name.
-for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
+for (const file of readdirSync(join(root, 'dist'), { encoding: 'utf8', recursive: true }))
   if (file.endsWith('.js') && !file.startsWith('bundle/') && !existsSync(join(root, file.replace(/\.js$/, '.ts'))))
     rmSync(join(root, 'dist', file));
 // Parses the document at the build, so that the server does not parse it at each start (api/schema/document.ts).

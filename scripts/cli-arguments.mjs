@@ -3,7 +3,36 @@ import { parseArgs } from 'node:util';
 
 const [EXIT_OK, EXIT_USAGE] = [0, 2];
 
-/** Why the value of an option is refused; undefined: it is not. */
+/**
+ * @typedef {object} Option
+ * @property {string} help
+ * @property {string} [value] the name of its value in the help; a flag has none
+ * @property {string | number} [default]
+ * @property {readonly string[]} [choices]
+ * @property {number} [least] of a number
+ * @property {number} [most]
+ * @property {boolean} [isAlone] positional arguments exclude it
+ *
+ * @typedef {object} Positional the arguments without a name
+ * @property {string} name
+ * @property {readonly string[] | undefined} [choices] absent: any
+ * @property {boolean} [needed]
+ * @property {boolean} [several]
+ *
+ * @typedef {object} Command
+ * @property {string} command as people type it, without its arguments
+ * @property {string} usage its arguments, in short
+ * @property {string} about what it does, in a sentence
+ * @property {Readonly<Record<string, Option>>} [options] by name
+ * @property {Positional} [positional]
+ */
+
+/**
+ * @param {string} name
+ * @param {string} text
+ * @param {Option} row
+ * @returns why the value of an option is refused; undefined: it is not
+ */
 function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER }) {
   if (choices) return choices.includes(text) ? undefined : `--${name} is one of ${choices.join(', ')}, not "${text}"`;
   if (least === undefined) return undefined;
@@ -18,50 +47,49 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
 
 /**
  * Ends the process at --help, and at invalid arguments.
- * @param command as people type it, without its arguments
- * @param usage its arguments, in short
- * @param about what it does, in a sentence
- * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most`
- *   of a number; `isAlone` if positional arguments exclude it
- * @param positional the arguments without a name: `name`, `choices` (absent: any), whether one is `needed`, whether there may be `several`
- * @returns values by name (numbers as numbers), `argument` (the first positional one) and `positionals` (all of them)
+ * @param {Command} row
+ * @returns {Record<string, any> & { argument: string | undefined, positionals: string[] }} values by name (numbers as numbers), the first
+ *   positional argument, and all of them
  */
 export function cliArguments({ command, usage, about, options = {}, positional }) {
-  const rows = Object.entries(options).map(([name, { value, help }]) => [`--${name}${value ? ` ${value}` : ''}`, help]);
+  const rows = Object.entries(options).map(
+    ([name, { value, help }]) => /** @type {const} */ ([`--${name}${value ? ` ${value}` : ''}`, help]),
+  );
   const width = Math.max(...rows.map(([left]) => left.length), '--help'.length);
-  const lines = [...rows, ['--help', '']].map(([left, help]) => `  ${left.padEnd(width)}  ${help}`.trimEnd());
+  const lines = [...rows, /** @type {const} */ (['--help', ''])].map(([left, help]) => `  ${left.padEnd(width)}  ${help}`.trimEnd());
   const choices = positional?.choices ? [`  ${positional.name}: ${positional.choices.join(', ')}`, ''] : [];
   const shown = [`usage: ${command} -- ${usage}`, '', about, '', ...choices, ...lines].join('\n');
+  /** @type {(problem: string | undefined) => never} */
   const refuse = (problem) => {
     console.error(`${problem} (${command} -- --help tells more)`);
     process.exit(EXIT_USAGE);
   };
   let given;
   try {
-    const kinds = Object.entries(options).map(([name, { value }]) => [name, { type: value ? 'string' : 'boolean' }]);
-    given = parseArgs({
-      allowPositionals: positional !== undefined,
-      options: { ...Object.fromEntries(kinds), help: { type: 'boolean' } },
-    });
+    /** @type {import('node:util').ParseArgsConfig['options']} */
+    const kinds = { help: { type: 'boolean' } };
+    for (const [name, { value }] of Object.entries(options)) kinds[name] = { type: value ? 'string' : 'boolean' };
+    given = parseArgs({ allowPositionals: positional !== undefined, options: kinds });
   } catch (error) {
     // Node's first sentence names the problem; the rest explains the options of parseArgs.
-    refuse(error.message.split(/\. |\n/)[0]);
+    return refuse(/** @type {Error} */ (error).message.split(/\. |\n/)[0]);
   }
   const { values, positionals } = given;
-  if (values.help) {
+  if (values['help']) {
     console.log(shown);
     process.exit(EXIT_OK);
   }
   for (const [name, text] of Object.entries(values)) {
-    const problem = typeof text === 'string' ? problemOf(name, text, options[name]) : undefined;
+    const row = options[name];
+    const problem = typeof text === 'string' && row ? problemOf(name, text, row) : undefined;
     if (problem) refuse(problem);
-    if (options[name]?.isAlone && positionals.length > 0) refuse(`--${name} and ${positional.name} exclude each other`);
+    if (row?.isAlone && positionals.length > 0) refuse(`--${name} and ${positional?.name} exclude each other`);
   }
-  if (positionals.length > 1 && !positional.several) refuse(`Unexpected argument '${positionals[1]}'`);
-  const refused = positional?.choices && positionals.find((one) => !positional.choices.includes(one));
+  if (positionals.length > 1 && !positional?.several) refuse(`Unexpected argument '${positionals[1]}'`);
+  const refused = positionals.find((one) => positional?.choices?.includes(one) === false);
   if (refused !== undefined || (positionals.length === 0 && positional?.needed)) {
-    const accepted = positional.choices ? `one of ${positional.choices.join(', ')}` : 'needed';
-    refuse(`${positional.name} is ${accepted}${refused === undefined ? '' : `, not "${refused}"`}`);
+    const accepted = positional?.choices ? `one of ${positional.choices.join(', ')}` : 'needed';
+    refuse(`${positional?.name} is ${accepted}${refused === undefined ? '' : `, not "${refused}"`}`);
   }
   const result = Object.entries(options).map(([name, row]) => {
     const value = values[name] ?? row.default;

@@ -18,8 +18,10 @@ const { minutes, parsers } = cliArguments({
 installPackages();
 build();
 const jest = join(root, 'node_modules/jest/bin/jest.js');
-const tests = parsers ? ['hostile', 'tests/hostile/parsers'] : ['lab', 'tests/lab/server/fuzz'];
-const { status } = spawnSync(process.execPath, [jest, '--selectProjects', tests[0], '--testPathPatterns', tests[1]], {
+const [project, tests] = parsers
+  ? /** @type {const} */ (['hostile', 'tests/hostile/parsers'])
+  : /** @type {const} */ (['lab', 'tests/lab/server/fuzz']);
+const { status } = spawnSync(process.execPath, [jest, '--selectProjects', project, '--testPathPatterns', tests], {
   cwd: root,
   stdio: 'inherit',
   env: { ...process.env, FUZZ_SECONDS: String(minutes * 60) },

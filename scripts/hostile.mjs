@@ -2,17 +2,15 @@
 // simulated machines meanwhile. Attackers and machines are on other hosts in reality. So they run with a lower priority than the server, its
 // database and the probe. The probe is this process: it measures how long `GET /v1/nodes/X` takes, first beside deployments alone, then
 // beside attacks too.
-import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
-import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cliArguments } from './cli-arguments.mjs';
-import { build, installPackages, root } from './install.mjs';
+import { measure, p99, report } from './hostile/measure.mjs';
+import { createProcesses, freePort, isOver, stop } from './hostile/processes.mjs';
+import { build, installPackages } from './install.mjs';
 
 const {
   minutes,
@@ -45,12 +43,9 @@ Prints the times of GET /v1/nodes/X without and with attacks.`,
 installPackages();
 build();
 
-/** Added to the nice value. */
-const LOWER_BY = 19;
 /** Maximum p99 of `GET /v1/nodes/X` during attacks. */
 const MOST_P99_MS = 100;
 const SLOW_READERS = 100;
-const [SAMPLE_EVERY_MS, PROBE_EVERY_MS] = [1000, 50];
 const REQUEST_TIMEOUT_MS = 60_000;
 const MOST_QUIET_MS = 60_000;
 /** Additional time for the round of attacks that runs when the time is over. */
@@ -59,56 +54,7 @@ const [SHOWN_ERRORS, SHOWN_LINES, SHOWN_OUTPUT] = [5, 25, 4000];
 /** An address of its own, so that limits for the attackers' and machines' addresses do not affect the probe. */
 const PROBE_ADDRESS = '127.0.0.2';
 
-async function freePort() {
-  const socket = createServer().listen(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  await once(socket, 'close');
-  return port;
-}
-
-const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
-const children = [];
-/** With autogroups, Linux compares nice values within a session only, and each session has a nice value too (sched(7)). */
-function lowerSession(pid) {
-  try {
-    const own = Number(/nice (-?\d+)/.exec(readFileSync('/proc/self/autogroup', 'utf8'))[1]);
-    writeFileSync(`/proc/${pid}/autogroup`, String(Math.min(19, own + LOWER_BY)));
-  } catch {
-    // The kernel has no autogroups.
-  }
-}
-/** @param isBehind runs with a lower priority */
-function start(name, words, { isBehind = true, environment = {}, ipc = false } = {}) {
-  // `nice` sets the priority before the program has threads.
-  const [command, ...first] = isBehind && process.platform !== 'win32' ? ['nice', '-n', LOWER_BY, process.execPath] : [process.execPath];
-  const child = spawn(command, [...first, ...words].map(String), {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? ['ipc'] : [])],
-    env: { ...process.env, ...environment },
-    detached: isBehind,
-  });
-  if (isBehind) lowerSession(child.pid);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-20_000)));
-  children.push(child);
-  return { name, child, output: () => output, ended: once(child, 'exit') };
-}
-const isOver = (child) => child.exitCode !== null || child.signalCode !== null;
-async function stop(child) {
-  if (isOver(child)) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  await ended;
-}
-let stopping;
-const stopAll = () =>
-  (stopping ??= (async () => {
-    for (const child of children.toReversed()) await stop(child);
-    rmSync(folder, { recursive: true, force: true });
-  })());
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void stopAll().finally(() => process.exit(130)));
+const { folder, start, stopAll, isStopping } = createProcesses();
 
 // ---- the server and its machines
 const images = join(folder, 'httpboot');
@@ -119,6 +65,7 @@ for (const name of ['kernel', 'ramdisk']) writeFileSync(join(images, name), rand
 const [port, bootPort] = [await freePort(), await freePort()];
 const url = `http://127.0.0.1:${port}`;
 const bootUrl = `http://127.0.0.1:${bootPort}`;
+/** @param {string} name */
 const file = (name) => `file://${join(images, name)}`;
 writeFileSync(
   join(folder, 'conf'),
@@ -135,122 +82,41 @@ const instance = {
   image_os_hash_value: createHash('sha256').update(image).digest('hex'),
 };
 
-/** @returns status and text */
+/** @param {string} path @returns {Promise<{ status: number, text: string }>} */
 function get(path) {
   return new Promise((done, fail) => {
     const headers = { 'x-openstack-ironic-api-version': '1.115' };
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     // A new connection for each request, as each run of a command makes.
     const sent = request(`${url}${path}`, { agent: false, localAddress: PROBE_ADDRESS, headers, signal }, (answer) => {
+      /** @type {Buffer[]} */
       const parts = [];
       answer.on('data', (part) => parts.push(part));
-      answer.on('end', () => done({ status: answer.statusCode, text: Buffer.concat(parts).toString() }));
+      answer.on('end', () => done({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() }));
       answer.on('error', fail);
     });
     sent.on('error', fail);
     sent.end();
   });
 }
-const namesOf = (text) => JSON.parse(text).nodes.map(({ name }) => name);
+/** @param {string} text @returns {string[]} */
+const namesOf = (text) => JSON.parse(text).nodes.map((/** @type {{ name: string }} */ { name }) => name);
 
 // ---- measurements
 const counts = { deployed: 0, failed: 0, rounds: 0, failedRounds: 0, unfinishedRounds: 0, slowReaders: 0 };
+/** Reason → count. @type {Map<string, number>} */
 const errors = new Map();
+/** @type {string[]} */
 const crashes = [];
+/** @param {number} end */
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
-/** Milliseconds of CPU time, and of waits for a processor, of the process's main thread. NaN without /proc. */
-function mainThread(pid) {
-  try {
-    const [used, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
-    return { used: used / 1e6, waited: waited / 1e6 };
-  } catch {
-    return { used: NaN, waited: NaN };
-  }
-}
-/** @param name with its labels */
-const metric = (text, name) =>
-  Number(
-    text
-      .split('\n')
-      .find((line) => line.startsWith(`${name} `))
-      ?.slice(name.length) ?? NaN,
-  );
-
-/** Measures until `end`: the times of the probe, and the server's event loop delay, CPU time and memory. */
-async function measure(end, server, uuid) {
-  const { pid } = server.child;
-  const found = { probes: [], unanswered: 0, delays: [], queries: [], memory: [], load: [] };
-  const [began, before] = [performance.now(), mainThread(pid)];
-  // A scrape shows the event loop delays since the previous scrape.
-  const scrape = () =>
-    get('/metrics').then(
-      ({ text }) => text,
-      () => '',
-    );
-  const cpuBefore = metric(await scrape(), 'process_cpu_seconds_total');
-  let cpu = cpuBefore;
-  const probe = async () => {
-    while (isTime(end)) {
-      const [sent, first] = [performance.now(), mainThread(pid)];
-      const { status } = await get(`/v1/nodes/${uuid}`).catch(() => ({ status: 0 }));
-      const last = mainThread(pid);
-      if (status === 200)
-        found.probes.push({ ms: performance.now() - sent, used: last.used - first.used, waited: last.waited - first.waited });
-      else found.unanswered++;
-      await delay(PROBE_EVERY_MS);
-    }
-  };
-  const sample = async () => {
-    while (isTime(end)) {
-      await delay(SAMPLE_EVERY_MS);
-      const text = await scrape();
-      if (text === '') continue;
-      cpu = metric(text, 'process_cpu_seconds_total');
-      found.delays.push(1000 * metric(text, 'nodejs_eventloop_lag_max_seconds'));
-      found.queries.push(metric(text, 'bloomery_database_connections{state="waiting"}'));
-      found.memory.push(metric(text, 'process_resident_memory_bytes') / 2 ** 20);
-      found.load.push(loadavg()[0]);
-    }
-  };
-  await Promise.all([probe(), sample()]);
-  const [took, after] = [performance.now() - began, mainThread(pid)];
-  return {
-    ...found,
-    cpu: (100_000 * (cpu - cpuBefore)) / took,
-    mainUsed: (100 * (after.used - before.used)) / took,
-    mainWaited: (100 * (after.waited - before.waited)) / took,
-  };
-}
-const sorted = (values) => values.toSorted((one, other) => one - other);
-const percentile = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
-const timesOf = ({ probes }) => probes.map(({ ms }) => ms);
-const p99 = (phase) => percentile(sorted(timesOf(phase)), 0.99);
-
-/** Lines about one phase. */
-function report(name, phase) {
-  const { probes, unanswered, delays, queries, memory, load, cpu, mainUsed, mainWaited } = phase;
-  const times = timesOf(phase);
-  const whole = (value = NaN) => value.toFixed(0);
-  const shares = (values, ...wanted) =>
-    wanted.map((share) => `${share === 1 ? 'max' : `p${100 * share}`} ${whole(percentile(sorted(values), share))}`).join(', ');
-  const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
-  const slowest = probes.toSorted((one, other) => other.ms - one.ms).slice(0, Math.ceil(probes.length / 100));
-  const meanOf = (name) => whole(mean(slowest.map((probe) => probe[name])));
-  return [
-    `${name}:`,
-    `  GET /v1/nodes/X: ${shares(times, 0.5, 0.9, 0.99, 1)} ms; ${times.length} answered, ${unanswered} not`,
-    `  its slowest hundredth: ${meanOf('ms')} ms, of which the main thread worked ${meanOf('used')} and waited for a processor ${meanOf('waited')}`,
-    `  longest delay of the event loop in a second: ${shares(delays, 0.5, 0.9, 1)} ms (50 ms of it are the metric's period)`,
-    `  queries that wait for a connection to the database: ${shares(queries, 0.5, 0.9, 1)}`,
-    `  CPU of the server: ${whole(cpu)} %; its main thread ${whole(mainUsed)} %, and ${whole(mainWaited)} % waiting for a processor`,
-    `  memory of the server: ${whole(memory[0])} MiB at first, ${whole(Math.max(...memory))} at most, ${whole(memory.at(-1))} at last`,
-    `  load average: mean ${mean(load).toFixed(1)}, highest ${Math.max(...load).toFixed(1)}`,
-  ];
-}
-
 // ---- attacks
-/** The messages of a round's failed tests; the output, if jest has written no results. */
+/**
+ * The messages of a round's failed tests; the output, if jest has written no results.
+ * @param {import('./testing/jest-results.mjs').JestOutput | undefined} results
+ * @param {string} output
+ */
 function failuresOf(results, output) {
   const failed = (results?.testResults ?? []).flatMap(({ name, message, assertionResults }) => {
     const tests = assertionResults.filter(({ status }) => status === 'failed');
@@ -262,6 +128,7 @@ function failuresOf(results, output) {
   });
   return failed.length > 0 ? failed.join('\n') : output.slice(-SHOWN_OUTPUT);
 }
+/** @param {number} end */
 async function attack(end) {
   const file = join(folder, 'attacks.json');
   const jest = [
@@ -275,7 +142,7 @@ async function attack(end) {
     const late = new AbortController();
     await Promise.race([run.ended, delay(end - performance.now() + LAST_ROUND_MS, undefined, { signal: late.signal })]);
     late.abort();
-    if (stopping) return;
+    if (isStopping()) return;
     if (!isOver(run.child)) {
       counts.unfinishedRounds++;
       await stop(run.child);
@@ -285,6 +152,7 @@ async function attack(end) {
     counts.rounds++;
     if (run.child.exitCode === 0) continue;
     counts.failedRounds++;
+    /** @type {import('./testing/jest-results.mjs').JestOutput | undefined} */
     let results;
     try {
       results = JSON.parse(readFileSync(file, 'utf8'));
@@ -325,17 +193,18 @@ async function run() {
       '--json',
     ],
   ]);
-  let uuid;
+  let uuid = '';
   for (let count = 0; count < machines;) {
     await delay(500);
     if (isOver(fleet.child)) throw new Error(`the fleet does not start: ${fleet.output()}`);
     const { nodes } = JSON.parse((await get(`/v1/nodes?fields=uuid&limit=${machines}`)).text);
     count = nodes.length;
-    uuid = nodes[0]?.uuid;
+    uuid = nodes[0]?.uuid ?? '';
   }
   const names = namesOf(readFileSync(resources, 'utf8'));
-  const load = start('the load', ['scripts/hostile-load.mjs', JSON.stringify({ url, bootUrl, instance, names })], { ipc: true });
-  load.child.on('message', ({ connected = 0, state, reason }) => {
+  const load = start('the load', ['scripts/hostile/load.mjs', JSON.stringify({ url, bootUrl, instance, names })], { ipc: true });
+  load.child.on('message', (message) => {
+    const { connected = 0, state, reason = '' } = /** @type {import('./hostile/load.mjs').Message} */ (message);
     counts.slowReaders += connected;
     if (state === 'active') counts.deployed++;
     else if (state !== undefined) {
@@ -347,13 +216,15 @@ async function run() {
     void watched.ended.then(([code, signal]) =>
       crashes.push(`${watched.name} ended (${code ?? signal}): ${watched.output().slice(-2000)}`),
     );
+  /** @param {number} end */
+  const measured = (end) => measure(() => isTime(end), server.child.pid, get, `/v1/nodes/${uuid}`);
   const quietMs = Math.min(MOST_QUIET_MS, minutes * 30_000);
   console.log(`${machines} machines are registered; ${Math.round(quietMs / 1000)} s without attacks, ${minutes} minutes with attacks`);
-  const quiet = await measure(performance.now() + quietMs, server, uuid);
+  const quiet = await measured(performance.now() + quietMs);
   console.log(report('without attacks', quiet).join('\n'));
   const end = performance.now() + minutes * 60_000;
   load.child.send({ slowReaders: SLOW_READERS });
-  const [attacked] = await Promise.all([measure(end, server, uuid), attack(end)]);
+  const [attacked] = await Promise.all([measured(end), attack(end)]);
   const seen = [...crashes];
   console.log(
     [

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..');
 
-/** Whether the node_modules of a folder are as new as its lock file, with the packages for development. */
+/** @param {string} folder @returns whether its node_modules are as new as its lock file, with the packages for development */
 function isInstalled(folder) {
   const done = join(folder, 'node_modules/.package-lock.json');
   if (!existsSync(done) || statSync(done).mtimeMs < statSync(join(folder, 'package-lock.json')).mtimeMs) return false;
   const { dependencies, devDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return Object.keys({ ...dependencies, ...devDependencies }).every((name) => existsSync(join(folder, 'node_modules', name)));
 }
-/** Runs `npm ci` in a folder, unless that has been done. @param what the subject of the progress line */
+/** Runs `npm ci` in a folder, unless that has been done. @param {string} folder @param {string} what the subject of the progress line */
 function install(folder, what) {
   if (isInstalled(folder)) return;
   console.log(`installing ${what} (npm ci) …`);
@@ -23,6 +23,7 @@ function install(folder, what) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+/** @param {string} path */
 function isWritable(path) {
   try {
     accessSync(path, constants.W_OK);
@@ -31,11 +32,14 @@ function isWritable(path) {
     return false;
   }
 }
-/** @returns the first path that this user cannot write, of a file or of a folder with all that it contains; undefined: none */
+/**
+ * @param {string} path of a file, or of a folder with all that it contains
+ * @returns {string | undefined} the first path that this user cannot write; undefined: none
+ */
 function unwritable(path) {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined || found.isSymbolicLink()) return undefined;
-  if (found.uid !== process.getuid() && !isWritable(path)) return path;
+  if (found.uid !== process.getuid?.() && !isWritable(path)) return path;
   if (!found.isDirectory()) return undefined;
   for (const name of readdirSync(path)) {
     // Each user has a folder of this name.
@@ -50,7 +54,7 @@ function checkAccess() {
   const folders = [root, join(root, 'node_modules')].filter((path) => existsSync(path) && !isWritable(path));
   const refused = folders[0] ?? unwritable(join(root, 'dist')) ?? unwritable(join(root, '.cache'));
   if (refused === undefined) return;
-  const [owner, self] = [statSync(refused).uid, process.getuid()];
+  const [owner, self] = [statSync(refused).uid, process.getuid?.()];
   console.error(
     `${refused} belongs to user ID ${owner}, so user ID ${self} cannot use this checkout: run chown -R ${self} ${root} as root`,
   );
@@ -64,7 +68,9 @@ export function installPackages() {
 
 /** Tools of a few commands, each with packages and a lock file of its own below scripts/tools. `npm test` does not install them. */
 export const TOOLS = ['exports', 'mutate'];
+/** @param {string} name */
 export const toolFolder = (name) => join(root, 'scripts/tools', name);
+/** @param {string} name */
 export const installTool = (name) => install(toolFolder(name), `the packages of scripts/tools/${name}`);
 
 export function build() {

@@ -9,7 +9,7 @@ import { installPackages, installTool, root, toolFolder } from './install.mjs';
 
 /** Tests that need no database. For others, DATABASE_URL_TEST avoids the start of a database server for each change. */
 const WITHOUT_DATABASE = new Set(['boot', 'conductor/flows', 'config', 'drivers', 'listeners.test.ts', 'model', 'simulator', 'wire']);
-/** Folder → folders and files of its tests, if these are not only the unit tests of its component. The first matching row applies. */
+/** Folder → folders and files of its tests, if these are not only the unit tests of its component. The first matching row applies. @type {Record<string, string[]>} */
 const TESTS = {
   'conductor/flows': ['conductor/flows'],
   'wire/keystone': ['wire', 'api/auth'],
@@ -38,21 +38,24 @@ const folder = join(root, '.cache/mutate');
 mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
 const testFolders = positionals.flatMap(
-  (path) => Object.entries(TESTS).find(([folder]) => path.startsWith(folder))?.[1] ?? path.split(/[/:]/)[0],
+  (path) => Object.entries(TESTS).find(([folder]) => path.startsWith(folder))?.[1] ?? path.split(/[/:]/, 1),
 );
 const testMatch = [...new Set(testFolders)].map((name) => `<rootDir>/tests/${name}${name.endsWith('.ts') ? '' : '/**/*.test.ts'}`);
 // Stryker runs jest once for each change: a database server for each would take most of the time.
-const isWithout = testFolders.every((name) => WITHOUT_DATABASE.has(name) || WITHOUT_DATABASE.has(name.split('/')[0]));
+const isWithout = testFolders.every((name) => WITHOUT_DATABASE.has(name) || WITHOUT_DATABASE.has(name.split('/', 1).join()));
 const database = isWithout ? { globalSetup: null, globalTeardown: null } : {};
+/** @param {string} path */
 const isWhole = (path) => /\.ts(:[\d-]+)?$/.test(path);
+/** @param {string} path */
 const filesBelow = (path) =>
   statSync(join(root, path)).isDirectory()
-    ? readdirSync(join(root, path), { recursive: true }).flatMap((name) =>
+    ? readdirSync(join(root, path), { encoding: 'utf8', recursive: true }).flatMap((name) =>
         name.endsWith('.ts') ? `${path.replace(/\/$/, '')}/${name}` : [],
       )
     : [path];
-/** Selects the same lines in each run, so that unnoticed changes can be tried again after a change of the tests. */
+/** Selects the same lines in each run, so that unnoticed changes can be tried again after a change of the tests. @param {string} file @param {number} line */
 const isSampled = (file, line) => createHash('sha256').update(`${file}:${line}`).digest().readUInt16BE() % 100 < sample;
+/** @param {string} file */
 const sampled = (file) =>
   readFileSync(join(root, file), 'utf8')
     .split('\n')

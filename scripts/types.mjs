@@ -19,20 +19,24 @@ const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), {
 const isCreated = ({ properties = {}, ...schema }) =>
   !schema['x-not-stored'] && Object.values(properties).some((field) => field['x-create']);
 const RESOURCES = Object.keys(components.schemas).filter((name) => name === 'HistoryEntry' || isCreated(components.schemas[name]));
-const KINDS = { string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' };
+const KINDS = /** @type {const} */ ({ string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' });
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
-const isObjectList = (field) => field.type === 'array' && field.items.type === 'object';
-const kindOf = (field) => (field.format === 'date-time' ? 'time' : isObjectList(field) ? 'json' : KINDS[field.type]);
+/** @typedef {Record<string, any> & { type: keyof typeof KINDS }} Field of a schema */
+/** @param {Field} field */
+const isObjectList = (field) => field.type === 'array' && field['items'].type === 'object';
+/** @param {Field} field @returns {keyof typeof TYPES} */
+const kindOf = (field) => (field['format'] === 'date-time' ? 'time' : isObjectList(field) ? 'json' : KINDS[field.type]);
+/** @param {Field} field */
 const typeOf = (field) => (isObjectList(field) ? 'readonly JsonObject[]' : TYPES[kindOf(field)]);
-/** Objects and lists are stored empty rather than as null, and every record has a UUID. */
+/** Objects and lists are stored empty rather than as null, and every record has a UUID. @param {string} name @param {Field} field */
 const mayBeNull = (name, field) =>
-  field.nullable && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
+  field['nullable'] && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
 
-/** The stored fields of a resource: the kinds of their columns, and their types. */
+/** The stored fields of a resource: the kinds of their columns, and their types. @param {string} name */
 function resource(name) {
-  const stored = Object.entries(components.schemas[name].properties).filter(
-    ([, field]) => !field['x-hidden'] && !field['x-links'] && !field['x-computed'],
-  );
+  /** @type {[string, Field][]} */
+  const fields = Object.entries(components.schemas[name].properties);
+  const stored = fields.filter(([, field]) => !field['x-hidden'] && !field['x-links'] && !field['x-computed']);
   const constant = name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return [
     `export const ${constant}_FIELDS = {`,
@@ -54,7 +58,7 @@ const names = readdirSync(join(root, 'migrations'))
   .filter((file) => /^\d{4}_\w+\.ts$/.test(file))
   .map((file) => file.replace('.ts', ''))
   .toSorted();
-/** `0002_whole_api`: `wholeApi`. */
+/** `0002_whole_api`: `wholeApi`. @param {string} name */
 const functionOf = (name) => name.replace(/^\d+_/, '').replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 const migrations = `// Generated from the files in this folder by \`npm run types\`: do not edit.
 import type { Knex } from 'knex';

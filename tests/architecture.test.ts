@@ -135,6 +135,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/requests',
     'conductor/runtime',
     'config/options',
+    'drivers/common',
     'drivers/interfaces',
     'model',
     'store/store',
@@ -144,6 +145,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/runtime',
     'config/options',
     'drivers/agent',
+    'drivers/common',
     'drivers/interfaces',
     'drivers/read-hardware',
     'model',
@@ -177,7 +179,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/openstack',
   ],
-  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model'],
+  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model', 'model/agent'],
   'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules', 'wire'],
   'conductor/introspection': [
     'conductor/core',
@@ -196,6 +198,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/requests',
     'conductor/runtime',
     'config/options',
+    'drivers/common',
     'model',
   ],
   'conductor/requests': [
@@ -252,6 +255,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'drivers/storage',
     'model',
+    'model/agent',
     'wire',
     'wire/http',
     'wire/images',
@@ -495,6 +499,14 @@ function importCycles(): readonly (readonly Import[])[] {
     .filter((group) => group.length > 1)
     .map((group) => group.flatMap((file) => edges.get(file)!.filter(({ target }) => group.includes(target))));
 }
+/** The API of the introspection service has ironic-inspector's words. */
+const WITH_PROTOCOLS = /^conductor\/introspection\//;
+it('the conductor names no protocol of BMCs: hardware types and interfaces declare what it needs to know', () => {
+  const files = sources.filter((file) => file.startsWith('conductor/') && !WITH_PROTOCOLS.test(file));
+  expect(files.length).toBeGreaterThan(90);
+  expect(files.filter((file) => /ipmi|redfish|idrac|snmp/i.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
+});
+
 /** Programs of their own, which start others with all that they have, and the one place from which the server starts programs. */
 const STARTERS = /^(?:simulator|ramdisk-agent|demo|scripts|tests)\/|^commands\/demo\.ts$|^wire\/child-processes\.ts$/;
 it('the server starts other programs only by wire/child-processes.ts', () => {

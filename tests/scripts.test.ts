@@ -8,14 +8,21 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { until } from './support/until';
 
-const said = (script: string, ...words: readonly string[]) =>
-  new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
-    execFile(process.execPath, [join(__dirname, '../scripts', `${script}.mjs`), ...words], (error, output, errors) => {
-      resolve({ code: error === null ? 0 : Number(error.code), output, errors });
-    });
-  });
+interface Said {
+  readonly code: number;
+  readonly output: string;
+  readonly errors: string;
+}
+type Call = readonly [script: string, ...words: string[]];
+async function sayingOf(calls: readonly Call[]): Promise<readonly Said[]> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    join(__dirname, '../scripts/testing/say-arguments.mjs'),
+    JSON.stringify(calls),
+  ]);
+  return JSON.parse(stdout) as readonly Said[];
+}
 
-it.each([
+const SCRIPTS = [
   'bench',
   'chaos',
   'fuzz',
@@ -29,31 +36,8 @@ it.each([
   'test-openstack',
   'test-reference',
   'types',
-])('%s prints its usage with --help, and refuses an unknown option', async (script) => {
-  const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
-  expect(help).toMatchObject({ code: 0, errors: '' });
-  expect(help.output).toMatch(/^usage: npm /);
-  expect(wrong).toMatchObject({ code: 2, output: '' });
-  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
-});
-
-it('test-lab --list names every test of the lab, and the groups of packages that the tests need', async () => {
-  const { output } = await said('test-lab', '--list');
-  const files = ['lab', 'chaos'].flatMap((folder) =>
-    readdirSync(join(__dirname, folder), { encoding: 'utf8', recursive: true })
-      .filter((file) => file.endsWith('.test.ts'))
-      .map((file) => (folder === 'lab' ? file : join(folder, file)).replace('.test.ts', '')),
-  );
-  const [parts, groups] = output.split('\n\n') as [string, string];
-  const lines = parts.split('\n').map((line) => /^(\S+) +\d+ s {2}root(?:.*packages: (.*))?$/.exec(line)!);
-  expect(lines.map(([, part]) => part).toSorted()).toEqual(files.toSorted());
-  const listed = [...groups.matchAll(/^([a-z]+): ./gm)].map(([, group]) => group!);
-  const needed = lines.flatMap(([, , names]) => names?.split(', ') ?? []);
-  // Only `npm run test:reference` needs the last group.
-  expect(new Set([...needed, 'databases'])).toEqual(new Set(listed));
-});
-
-it.each([
+];
+const REFUSED: readonly (readonly [script: string, words: readonly string[], problem: string])[] = [
   ['bench', [], 'SCENARIO is one of provisioning, '],
   ['bench', ['everything'], ', not "everything"'],
   ['bench', ['recorder', '--seconds', '0'], '--seconds is a whole number from 1 to 86400, not "0"'],
@@ -68,11 +52,49 @@ it.each([
   ['test-lab', ['--all', 'ipmi'], '--all and NAME exclude each other'],
   ['test-node', ['22'], 'VERSION is one like 22.23.3, not "22"'],
   ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
-])('%s refuses the arguments %j', async (script, words, problem) => {
+];
+const LIST: Call = ['test-lab', '--list'];
+const CALLS: readonly Call[] = [
+  ...SCRIPTS.flatMap((script): Call[] => [
+    [script, '--help'],
+    [script, '--nonsense'],
+  ]),
+  ...REFUSED.map(([script, words]): Call => [script, ...words]),
+  LIST,
+];
+const saying = sayingOf(CALLS).then((all) => new Map(CALLS.map((call, at) => [call.join(' '), all[at]!])));
+// A failure belongs to the tests that wait for it.
+saying.catch(() => {});
+const said = async (...call: Call): Promise<Said> => (await saying).get(call.join(' '))!;
+
+it.each(SCRIPTS)('%s prints its usage with --help, and refuses an unknown option', async (script) => {
+  const [help, wrong] = [await said(script, '--help'), await said(script, '--nonsense')];
+  expect(help).toMatchObject({ code: 0, errors: '' });
+  expect(help.output).toMatch(/^usage: npm /);
+  expect(wrong).toMatchObject({ code: 2, output: '' });
+  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
+});
+it.each(REFUSED)('%s refuses the arguments %j', async (script, words, problem) => {
   const { code, errors } = await said(script, ...words);
   expect(code).toBe(2);
   expect(errors).toMatch(/^[^\n]+\n$/);
   expect(errors).toContain(problem);
+});
+
+it('test-lab --list names every test of the lab, and the groups of packages that the tests need', async () => {
+  const { output } = await said(...LIST);
+  const files = ['lab', 'chaos'].flatMap((folder) =>
+    readdirSync(join(__dirname, folder), { encoding: 'utf8', recursive: true })
+      .filter((file) => file.endsWith('.test.ts'))
+      .map((file) => (folder === 'lab' ? file : join(folder, file)).replace('.test.ts', '')),
+  );
+  const [parts, groups] = output.split('\n\n') as [string, string];
+  const lines = parts.split('\n').map((line) => /^(\S+) +\d+ s {2}root(?:.*packages: (.*))?$/.exec(line)!);
+  expect(lines.map(([, part]) => part).toSorted()).toEqual(files.toSorted());
+  const listed = [...groups.matchAll(/^([a-z]+): ./gm)].map(([, group]) => group!);
+  const needed = lines.flatMap(([, , names]) => names?.split(', ') ?? []);
+  // Only `npm run test:reference` needs the last group.
+  expect(new Set([...needed, 'databases'])).toEqual(new Set(listed));
 });
 
 /** Results by name, before and after the repetition → passed, failed and flaky of all. */

@@ -142,8 +142,9 @@ function createSchemaProjection(document: Document, minor: number): SchemaProjec
   };
 }
 
+type Choice = (operation: Operation) => boolean;
 /** The paths and operations of one version. */
-function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['schemaOf']): object {
+function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['schemaOf'], isWanted: Choice): object {
   const parameterOf = (node: Node): object => {
     const schema = node['schema'] as Node;
     return {
@@ -220,7 +221,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   }
   const pathOf = (place: PathItem): object => {
     const node = (document.source['paths'] as Record<string, Node>)[place.path]!;
-    const operations = [...place.operations.values()].filter(({ gate }) => isGateOpen(gate, minor));
+    const operations = [...place.operations.values()].filter((one) => isGateOpen(one.gate, minor) && isWanted(one));
     return Object.fromEntries<object>(
       operations.map((operation) => {
         const method = operation.method.toLowerCase();
@@ -234,11 +235,14 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   );
 }
 
-/** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
-export function documentOfVersion(document: Document, minor: number): Schema {
+/**
+ * @param isWanted the operations, and the schemas that they need, are in the document
+ * @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it
+ */
+export function documentOfVersion(document: Document, minor: number, isWanted: Choice = () => true): Schema {
   const { schemaOf, components } = createSchemaProjection(document, minor);
   // Before the components: it collects their names.
-  const paths = pathsOf(document, minor, schemaOf);
+  const paths = pathsOf(document, minor, schemaOf, isWanted);
   return {
     openapi: '3.0.3',
     info: { ...(document.source['info'] as object), version: `1.${minor}` },

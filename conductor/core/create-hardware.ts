@@ -9,14 +9,6 @@ import { everyKind, readHardware, takesAny } from '../../drivers/read-hardware';
 import { fenced } from './fenced';
 import type { Hardware, InterfaceNames } from './hardware';
 
-/** Ironic's class names, which its messages use. */
-const CLASSES: Readonly<Record<string, string>> = {
-  'fake-hardware': 'FakeHardware',
-  ipmi: 'IPMIHardware',
-  redfish: 'RedfishHardware',
-  'manual-management': 'ManualManagementHardware',
-};
-
 const field = (kind: InterfaceKind): `${InterfaceKind}_interface` => `${kind}_interface`;
 
 /** Makes the drivers of nodes, from the hardware that the options enable (`readHardware`). Throws its Errors. */
@@ -43,7 +35,7 @@ export function createHardware(
       });
     if (!enabledType(driver).enabled[kind].includes(name) && !takesAny(hardwareTypes[driver]!, kind))
       throw new Fault('InvalidParameterValue', {
-        message: `${kind} interface implementation '${name}' is not supported by hardware type ${CLASSES[driver] ?? driver}.`,
+        message: `${kind} interface implementation '${name}' is not supported by hardware type ${hardwareTypes[driver]!.className}.`,
       });
     return name;
   };
@@ -58,6 +50,9 @@ export function createHardware(
   return {
     enabled,
     fill,
+    bmcOf: ({ uuid, driver, driver_info: info }) =>
+      (Object.hasOwn(hardwareTypes, driver) && hardwareTypes[driver]!.bmcOf?.(info)) || `of ${uuid}`,
+    impatient: Object.assign({}, ...Object.values(hardwareTypes).map((type) => type.impatient)) as Partial<Options>,
     driverOf: (node) => {
       const names = fill(node.driver, node);
       return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, guarded[kind][names[field(kind)]!]])) as unknown as Driver;

@@ -1,8 +1,8 @@
 /**
- * Interfaces that check, right before each call for a held node, that the node is still held. A process that was suspended may wake up
+ * Interfaces and connections that check, right before each call for a held node, that the node is still held. A process that was suspended may wake up
  * after its nodes were taken over: it must not send anything any more.
  */
-import type { Task } from '../../drivers/interfaces';
+import { UNFENCED, type Connections, type Task } from '../../drivers/interfaces';
 
 /** The checks of an exclusive task. */
 export interface Holding extends Required<Pick<Task, 'stillHeld'>> {
@@ -10,22 +10,6 @@ export interface Holding extends Required<Pick<Task, 'stillHeld'>> {
   readonly beforeCall?: () => true | Promise<void>;
 }
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
-
-interface Pool<Args extends readonly unknown[], Answer> {
-  request(...args: Args): Promise<Answer>;
-}
-/** A pool of connections with the same check before each request. A driver may send many requests during one call. */
-export const fencedPool = <Args extends readonly unknown[], Answer, Made extends Pool<Args, Answer>>(
-  pool: Made & Pool<Args, Answer>,
-  { stillHeld }: Pick<Holding, 'stillHeld'>,
-): Made => ({
-  ...pool,
-  request: async (...args: Args): Promise<Answer> => {
-    const held = stillHeld();
-    if (held !== true) await held;
-    return pool.request(...args);
-  },
-});
 
 type Work = (...given: readonly unknown[]) => unknown;
 const fencedFunction = (owner: object, work: Work): Work => {
@@ -50,3 +34,29 @@ export function fenced<T>(made: T, owner: object = {}): T {
   ]);
   return Object.defineProperties({}, Object.fromEntries(parts) as PropertyDescriptorMap) as T;
 }
+
+/**
+ * The connections of an exclusive task. A driver may send many requests during one call, so each function of each client makes the check,
+ * except those of UNFENCED. A client is wrapped when it is used: many tasks send nothing.
+ */
+export const fencedConnections = (connections: Connections, { stillHeld }: Holding): Connections => {
+  const checked =
+    (client: object, work: Work): Work =>
+    (...given) => {
+      const held = stillHeld();
+      return held === true ? work.apply(client, [...given]) : held.then(() => work.apply(client, [...given]));
+    };
+  const client = (made: object): object =>
+    Object.fromEntries(
+      Object.entries(made).map(([name, part]: [string, unknown]) => [
+        name,
+        typeof part === 'function' ? checked(made, part as Work) : part,
+      ]),
+    );
+  return new Proxy(connections, {
+    get: (all, name) => {
+      const made: unknown = Reflect.get(all, name);
+      return typeof made !== 'object' || made === null || UNFENCED.includes(name as keyof Connections) ? made : client(made);
+    },
+  });
+};

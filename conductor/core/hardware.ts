@@ -1,7 +1,8 @@
 /** The enabled hardware types and interfaces, the defaults of a type, and the driver object of a node. */
+import type { Options } from '../../config/options';
 import type { Driver, Interfaces } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
-import type { EnabledHardware, InterfaceFields, InterfaceKind } from '../../model/records';
+import type { EnabledHardware, InterfaceFields, InterfaceKind, NodeRecord } from '../../model/records';
 
 export type InterfaceNames = Partial<InterfaceFields>;
 export interface Hardware {
@@ -12,6 +13,12 @@ export interface Hardware {
    * Throws DriverNotFound, InvalidParameterValue (an interface that is not enabled, or that the type does not support).
    */
   fill(driver: string, names: InterfaceNames): InterfaceFields;
+  /**
+   * The name of a node's BMC: nodes may share a BMC. Reads of power states use the UUID instead: thousands of nodes may share an address.
+   */
+  bmcOf(node: Pick<NodeRecord, 'uuid' | 'driver' | 'driver_info'>): string;
+  /** Options for work whose client waits for the answer: see HardwareType. */
+  readonly impatient: Partial<Options>;
   /** Throws as `fill`. */
   driverOf(node: { readonly driver: string } & InterfaceFields): Driver;
 }

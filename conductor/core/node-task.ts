@@ -1,5 +1,6 @@
 /** A node that the conductor holds (or only reads), as flows and requests see it. Types only: task.ts has the implementation. */
 import type { Task } from '../../drivers/interfaces';
+import type { InternalChanges } from '../../model/internal-info';
 import type { NewHistory } from '../../model/node-write';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Event } from '../../model/states';
@@ -14,8 +15,6 @@ export interface HistoryEntry {
   readonly error: boolean;
 }
 
-/** Keys of driver_internal_info to set; `undefined` removes one. */
-export type InternalChanges = Readonly<Record<string, unknown>>;
 export interface NodeTask extends Task {
   readonly context: Context;
   /**

@@ -1,14 +1,14 @@
 /** Changes the power of a machine, for flows (Task.power) and for PUT …/states/power. */
-import type { Power } from '../../drivers/interfaces';
+import type { Power, PowerInterface, Task } from '../../drivers/interfaces';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { FORGET_AGENT } from './agent-info';
 import { attempt } from './attempt';
 import { notifyPower, notifyNova } from './notify';
-import type { NodeTask, InternalChanges } from './node-task';
+import { forgottenAt, type InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 
 /** Order → the power state to which it leads, and whether it ends the machine's operating system, and so its agent. */
@@ -24,14 +24,14 @@ export const ORDERS: Readonly<
 
 /** The agent is forgotten when its system ends, except a token that is part of its boot medium. */
 export const forgetAgent = (task: NodeTask): InternalChanges => {
-  const { agent_secret_token: token, ...rest } = FORGET_AGENT;
+  const { agent_secret_token: token, ...rest } = forgottenAt('system end');
   return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
 };
 
 /** Seconds between reads of the power state: short ones first, since most machines need less than a second. */
 const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
-async function waitFor(task: NodeTask, state: 'power on' | 'power off', seconds: number): Promise<void> {
+async function waitFor(task: Task, state: 'power on' | 'power off', seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;
   for (let reads = 0; ; reads++) {
     if ((await task.driver.power.get(task)) === state) return;
@@ -41,17 +41,63 @@ async function waitFor(task: NodeTask, state: 'power on' | 'power off', seconds:
   }
 }
 
-async function order(task: NodeTask, target: Power, from: 'power on' | 'power off' | null, seconds: number | undefined): Promise<void> {
-  const { options, driver } = task;
-  const hard = seconds ?? options['conductor.power_state_change_timeout'];
-  const soft = seconds ?? options['conductor.soft_power_off_timeout'];
-  const change = async (wanted: Power, ends: 'power on' | 'power off', limit: number): Promise<void> => {
-    await driver.power.set(task, wanted, limit);
-    if (driver.power.throughAgent) return;
-    await waitFor(task, ends, limit);
+/** Whether the interface has what an order is composed of. */
+export function canOrder({ on, off, softOff, reset, softReset }: PowerInterface, target: Power): boolean {
+  const needed: Readonly<Record<Power, unknown>> = {
+    'power on': on,
+    'power off': off,
+    'soft power off': softOff,
+    rebooting: reset ?? (off && on),
+    'soft rebooting': softReset ?? (softOff && on),
   };
-  if (ORDERS[target].ends === 'power on' && from === 'power off') return change('power on', 'power on', hard);
-  return change(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
+  return needed[target] !== undefined;
+}
+
+/**
+ * Sends an order, and composes a reboot where the interface needs that. Does not wait for the state that the order leads to.
+ * @param seconds how long the machine may take to power off during a reboot
+ * @internal
+ */
+export async function sendOrder(task: Task, target: Power, seconds: number): Promise<void> {
+  const { node, driver } = task;
+  const { power } = driver;
+  const staysOn = node.disable_power_off === true;
+  const impossible = (): Fault => new Fault('PowerStateFailure', { pstate: target });
+  const send = async (order: 'on' | 'off' | 'softOff' | 'reset'): Promise<void> => {
+    if (!power[order]) throw impossible();
+    await power[order](task);
+  };
+  const offAndOn = async (off: 'off' | 'softOff'): Promise<void> => {
+    // A machine that could not be powered on again stays as it is.
+    if (!power.on) throw impossible();
+    await send(off);
+    await waitFor(task, 'power off', seconds);
+    await send('on');
+  };
+  const orders: Readonly<Record<Power, () => Promise<void>>> = {
+    'power on': () => send('on'),
+    'power off': () => send('off'),
+    'soft power off': () => send('softOff'),
+    rebooting: () => (staysOn || power.rebootsByReset ? send('reset') : offAndOn('off')),
+    'soft rebooting': async () => {
+      if (await power.softReset?.(task, staysOn)) return;
+      if (staysOn) throw impossible();
+      await offAndOn('softOff');
+    },
+  };
+  await orders[target]();
+}
+
+/** Seconds for one change of the power state. */
+const limitOf = ({ options }: Pick<Task, 'options'>, target: Power): number =>
+  options[ORDERS[target].soft ? 'conductor.soft_power_off_timeout' : 'conductor.power_state_change_timeout'];
+
+async function order(task: NodeTask, asked: Power, from: 'power on' | 'power off' | null, seconds: number | undefined): Promise<void> {
+  const { ends } = ORDERS[asked];
+  const target = ends === 'power on' && from === 'power off' ? 'power on' : asked;
+  const limit = seconds ?? limitOf(task, target);
+  await sendOrder(task, target, limit);
+  if (!task.driver.power.throughAgent) await waitFor(task, ends, limit);
 }
 
 const hasDedicatedPowerSupply = ({ driver_info: info }: Pick<NodeRecord, 'driver_info'>): boolean =>

@@ -3,6 +3,7 @@ import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
+import type { InternalChanges } from '../../model/internal-info';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
@@ -13,9 +14,9 @@ import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
-import type { InternalChanges, NodeTask, TaskRequest } from './node-task';
+import type { NodeTask, TaskRequest } from './node-task';
 import { recordTransitionMetrics } from './measures';
-import { fencedPool, type Holding } from './fenced';
+import { fencedConnections, type Holding } from './fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
@@ -61,7 +62,7 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
   project,
 });
 
-/** The members of a task that come from the conductor. The requests of an exclusive task to BMCs are fenced. */
+/** The members of a task that come from the conductor. The connections of an exclusive task are fenced. */
 const surroundings = (context: Context, uuid: string, holding: Holding | undefined) => ({
   context,
   ...holding,
@@ -69,13 +70,7 @@ const surroundings = (context: Context, uuid: string, holding: Holding | undefin
   ...(context.origin ? { caller: callerOf(context.origin) } : {}),
   clock: context.clock,
   options: context.options,
-  connections: holding
-    ? {
-        ...context.connections,
-        ipmi: fencedPool(context.connections.ipmi, holding),
-        redfish: fencedPool(context.connections.redfish, holding),
-      }
-    : context.connections,
+  connections: holding ? fencedConnections(context.connections, holding) : context.connections,
   signal: context.signal,
   boots: context.store.boots,
   media: context.store.media,
@@ -89,7 +84,7 @@ const progressOf = (
   { driver_internal_info: info }: NodeRecord,
   ...[kind, { interface: owner, step }, percent, bytes]: Parameters<NonNullable<NodeTask['reportProgress']>>
 ): JsonObject => {
-  const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = info;
+  const { [`${kind}_step_index` as const]: place = 0, [`${kind}_steps` as const]: steps } = info;
   const written = bytes ? { bytes: bytes.done, bytes_of: bytes.of } : {};
   return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
 };
@@ -159,12 +154,11 @@ function heldNode(
     if (unannounced.length === 0) return isHeld();
     return self.put(EMPTY_WRITE).then(async () => void (await isHeld()));
   };
+  let reserving: Promise<void> | undefined;
   const stillHeld = (): true | Promise<void> => {
     if (hold !== 'free') return beforeCall();
-    return writeHeld(store, EMPTY_WRITE, false).then(async (now) => {
-      written(now, false);
-      await beforeCall();
-    });
+    reserving ??= writeHeld(store, EMPTY_WRITE, false).then((now) => written(now, false));
+    return reserving.then(async () => void (await beforeCall()));
   };
   const self: HeldNode = {
     node: found,

@@ -5,13 +5,13 @@
 import { fastTracked, mayFastTrack } from '../../drivers/agent/fast-track';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
+import type { InternalChanges, InternalKey } from '../../model/internal-info';
 import type { Heartbeat, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import { isDatabaseDown, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { AgentNode } from '../../store/store';
 import type { AlreadyRead } from '../core/call-types';
 import type { Context } from '../core/context';
-import type { InternalChanges } from '../core/node-task';
 import { startTask } from '../core/task';
 import { tokenIsRight } from '../runtime/token';
 import type { WakeReason } from '../flows/flow';
@@ -69,7 +69,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     ...(beat.agentStatus === undefined ? {} : { agent_status: beat.agentStatus }),
     ...(beat.agentStatusMessage === undefined ? {} : { agent_status_message: beat.agentStatusMessage }),
   };
-  const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key] !== value);
+  const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key as InternalKey] !== value);
   const wakes = meaning === 'resume' || working === true;
   const news: News = {
     internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) },

@@ -1,6 +1,7 @@
 /** Checks of provision requests that several flows share, in Ironic's words. */
 import { Fault, reasonOf } from '../../model/errors';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import type { InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { keepAgentIfNeeded } from '../core/agent-info';
 
 export function refuseInMaintenance({ node }: NodeTask, op: string): void {

@@ -5,7 +5,8 @@ import { keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { cacheFacts } from '../core/hardware-facts';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import { forgottenAt, type InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
 import type { StepOutcome } from '../steps/reserved-steps';
@@ -13,7 +14,6 @@ import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
-import { forgottenSteps } from './forgotten';
 import {
   beforeSteps,
   checkList,
@@ -29,7 +29,7 @@ import {
 } from './listed-steps';
 import { abortSteps } from './steps-flow';
 
-const FORGET_CLEANING = forgottenSteps('clean', 'cleaning_disable_ramdisk', 'declarative_cleaning', 'cleaning_reboot');
+const FORGET_CLEANING = forgottenAt('clean end');
 
 const list: ListedSteps = {
   kind: 'clean',

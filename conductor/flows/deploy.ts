@@ -1,6 +1,7 @@
 /** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
 import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { forgottenAt } from '../../model/internal-info';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
 import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
@@ -18,11 +19,10 @@ import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
 import type { Admission, Admitted } from './flow';
-import { forgottenSteps } from './forgotten';
 import { failFlow, powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
-export const FORGET_DEPLOYING = forgottenSteps('deploy', 'user_deploy_steps', 'deployment_reboot');
+const FORGET_DEPLOYING = forgottenAt('deploy end');
 
 /** Whether the image is a whole disk: by `image_type`, else if kernel and ramdisk are absent. Under both of Ironic's keys. */
 export function imageType({ instance_info: info }: NodeRecord): Required<Admitted> {
@@ -198,7 +198,7 @@ export const deploy = stepsFlow({
       const also = await cleanUp(task);
       await detachVolumes(task);
       const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
-      await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
+      await task.write({ deploy_step: {}, last_error: text }, FORGET_DEPLOYING);
     },
   },
 });

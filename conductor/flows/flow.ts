@@ -8,7 +8,8 @@ import type { Event, FlowName, ProvisionState } from '../../model/states';
 import type { ProvisionArgs } from '../core/call-types';
 import type { ConcurrencyLimit } from '../core/concurrency';
 import { attempt, reduced } from '../core/attempt';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import type { InternalChanges, InternalKey } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
 
 /** What is written together with the event that begins a flow. */
@@ -78,7 +79,7 @@ export const runningStep = (node: NodeRecord, { kind }: Flow): string | undefine
   kind && (node[`${kind}_step`].step as string | undefined);
 
 /** Key of driver_internal_info: the flow whose abort is not cleaned up yet, with its variant. */
-export const UNFINISHED_ABORT = 'abort_unfinished';
+export const UNFINISHED_ABORT = 'abort_unfinished' satisfies InternalKey;
 /** Written with the event of the abort. Stays on the node until the clean-up is over. */
 export const unfinishedAbort = (flow: FlowName, variant?: string): InternalChanges => ({
   [UNFINISHED_ABORT]: variant === undefined ? flow : `${flow}, ${variant}`,

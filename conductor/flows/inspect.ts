@@ -2,6 +2,7 @@
 import { done } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
+import { forgottenAt } from '../../model/internal-info';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { cacheFirmware } from '../core/hardware-facts';
 import { preCreatePorts } from '../inspection/pre-created-ports';
@@ -12,8 +13,7 @@ import { applyOutcome } from './outcome';
 import { withoutFullStop, attempt } from '../core/attempt';
 import { validateInterface } from '../core/validate';
 
-/** Keys of driver_internal_info that the end of an inspection removes. */
-const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };
+const FORGET = forgottenAt('inspect end');
 
 /** Undoes what the inspection set up. Returns what to add to the reason of the failure. */
 async function cleanUp(task: NodeTask): Promise<string> {
@@ -57,7 +57,7 @@ export const inspect: Flow = {
     },
   },
   begin: async (task) => {
-    await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
+    await task.saveInternal(FORGET_TOKEN_AND_URL);
     if (task.driver.inspect.inBand) await preCreatePorts(task);
     const outcome = await task.driver.inspect.inspect(task);
     if (outcome.kind !== 'found') return outcome;

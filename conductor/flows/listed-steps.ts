@@ -3,7 +3,8 @@ import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { attempt, withFailureText } from '../core/attempt';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import { forgottenAt, type InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf } from '../steps/running';
@@ -11,7 +12,6 @@ import { recordSteps } from '../steps/step-history';
 import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, showStep, type RequestedStep } from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
 import type { AfterAbort } from './flow';
-import { forgetPosition } from './forgotten';
 import { applyOutcome, powerOffAfter } from './outcome';
 import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
 
@@ -106,7 +106,7 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<
   const also = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
   await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
-  await task.end('fail', { [`${kind}_step`]: {}, last_error: text }, forgetPosition(kind));
+  await task.end('fail', { [`${kind}_step`]: {}, last_error: text }, forgottenAt(`${kind} failure`));
 }
 export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
   const { kind, noun, gerund, forgotten } = list;

@@ -1,6 +1,7 @@
 /** active → rescue, by way of rescue wait while the agent boots. */
 import { done } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { forgottenAt } from '../../model/internal-info';
 import type { InterfaceKind, JsonObject, NodeRecord } from '../../model/records';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { attempt, withFailureText } from '../core/attempt';
@@ -8,7 +9,6 @@ import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { refuseInMaintenance } from './admission';
 import { unfinishedAbort, type Flow } from './flow';
-import { FORGET_POLL } from './forgotten';
 import { applyOutcome } from './outcome';
 import { hashPassword } from './password-hash';
 
@@ -74,14 +74,18 @@ export const rescue: Flow = {
       interval: 'conductor.check_rescue_state_interval',
     },
   },
-  finish: (task) => task.end('done', {}, FORGET_POLL),
+  finish: (task) => task.end('done', {}, forgottenAt('poll end')),
   fail: async (task, reason) => {
     const failure = await attempt(task, 'cleaning up the rescue', async () => {
       if (!task.node.disable_power_off) await task.power('power off');
       await task.driver.rescue.cleanUp?.(task);
     });
     const text = failure === undefined ? reason : `Rescue operation was unsuccessful, clean up failed for node: ${failure}`;
-    await task.end('fail', { last_error: text, instance_info: withoutPasswords(task.node) }, { ...FORGET_TOKEN_AND_URL, ...FORGET_POLL });
+    await task.end(
+      'fail',
+      { last_error: text, instance_info: withoutPasswords(task.node) },
+      { ...FORGET_TOKEN_AND_URL, ...forgottenAt('poll end') },
+    );
   },
   abort: {
     'rescue wait': (task) =>

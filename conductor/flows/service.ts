@@ -1,6 +1,7 @@
 /** active, service failed → active: a list of steps, as in manual cleaning, on a machine with an instance. */
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
+import { forgottenAt } from '../../model/internal-info';
 import { cacheFacts } from '../core/hardware-facts';
 import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
@@ -8,7 +9,6 @@ import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { unfinishedAbort } from './flow';
-import { forgottenSteps } from './forgotten';
 import {
   checkListRequest,
   cleanUpAborted,
@@ -22,7 +22,7 @@ import {
 } from './listed-steps';
 import { deferAbort } from './steps-flow';
 
-const FORGET_SERVICING = forgottenSteps('service', 'service_disable_ramdisk', 'servicing_reboot');
+const FORGET_SERVICING = forgottenAt('service end');
 
 const list: ListedSteps = {
   kind: 'service',

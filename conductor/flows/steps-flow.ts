@@ -4,7 +4,8 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { isInterrupted } from '../core/interruption';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import type { InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { agentStepsOf } from '../steps/agent-steps';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
@@ -127,7 +128,7 @@ function keepWaiting(task: NodeTask, why: WakeReason, { quiet, pollEvery }: Extr
   context.heartbeats.stepChecked(node.uuid);
   if (why !== 'poll') return;
   if (!quiet) task.note({ provision_updated_at: timestamp(clock.now()) });
-  const again = pollEvery ?? (node.driver_internal_info.step_poll_every as number | undefined);
+  const again = pollEvery ?? node.driver_internal_info.step_poll_every;
   if (again !== undefined) context.pollLater(node.uuid, again);
 }
 

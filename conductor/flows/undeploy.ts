@@ -1,8 +1,9 @@
 /** active and other states with an instance → deleting → cleaning: removes the instance and all that belongs to it from the node. */
 import { done, failed } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { forgottenAt } from '../../model/internal-info';
 import type { NodeChanges } from '../../model/records';
-import { FORGET_TOKEN_AND_URL, removing } from '../core/agent-info';
+import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { withFailureText } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { isInterrupted } from '../core/interruption';
@@ -13,24 +14,10 @@ import { stopConsole } from '../requests/console';
 import { automatedRunbook } from '../steps/automated-runbook';
 import { refuseWith } from './admission';
 import { clean, startingClean } from './clean';
-import { FORGET_DEPLOYING } from './deploy';
 import type { Flow } from './flow';
 import { applyOutcome } from './outcome';
 import { isRescued } from './rescue';
 
-/** The keys that belong to the instance. */
-const FORGET_INSTANCE = {
-  ...FORGET_DEPLOYING,
-  ...removing(
-    'instance',
-    'root_uuid_or_disk_id',
-    'is_whole_disk_image',
-    'is_source_a_path',
-    'deploy_boot_mode',
-    'automatic_lessee',
-    'boot_from_volume',
-  ),
-};
 /** The columns that belong to the instance. */
 const INSTANCE_COLUMNS: NodeChanges = {
   instance_info: {},
@@ -98,8 +85,9 @@ export const undeploy: Flow = {
   finish: async (task) => {
     const runbook = await runbookOrReason(task);
     const steps = typeof runbook === 'string' ? {} : runbook;
-    await task.fire('clean', withoutInstance(task), { ...FORGET_INSTANCE, ...startingClean(steps) }, endAllocation(task.node));
+    await task.fire('clean', withoutInstance(task), { ...forgottenAt('instance end'), ...startingClean(steps) }, endAllocation(task.node));
     await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : clean.begin(task)));
   },
-  fail: (task, reason) => task.end('fail', { ...withoutInstance(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
+  fail: (task, reason) =>
+    task.end('fail', { ...withoutInstance(task), last_error: reason }, forgottenAt('instance end'), endAllocation(task.node)),
 };

@@ -9,7 +9,8 @@ import { forgetAgent } from '../core/power';
 import { ownNodesOf } from '../core/on-nodes';
 import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
-import type { InternalChanges, NodeTask } from '../core/node-task';
+import { isDeferred, type InternalChanges } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
@@ -19,7 +20,7 @@ const isSynchronised = (node: NodeRecord): boolean =>
   node.reservation === null &&
   node.target_power_state === null &&
   !stateRow(node.provision_state).skipPowerSync &&
-  node.driver_internal_info.redfish_fw_updates === undefined;
+  !isDeferred('power sync', node.driver_internal_info);
 
 /**
  * Whether `last_error` is out of date once the BMC has answered; the node history keeps it. The error of a failed state is the reason why

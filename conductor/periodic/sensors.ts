@@ -8,11 +8,11 @@ import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { bmcOf } from '../runtime/bmc-turns';
 import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
-import { readingSamples, readingsOf, healthSamples, timeSample, type Readings, type SensorHealth } from '../core/sensor-readings';
+import { readingsOf, type Readings, type SensorHealth } from '../../drivers/common/sensor-readings';
+import { readingSamples, healthSamples, timeSample } from '../core/sensor-samples';
 import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 
@@ -109,7 +109,9 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
     setMaxListeners(0, until);
     await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
-        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, node, now, until)))
+        .alone(context.hardware.bmcOf(node), until, () =>
+          context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, node, now, until)),
+        )
         .catch(() => {}),
     );
   } finally {

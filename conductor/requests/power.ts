@@ -1,5 +1,5 @@
 /** PUT …/states/power. */
-import { ORDERS, changePower } from '../core/power';
+import { ORDERS, canOrder, changePower } from '../core/power';
 import type { Power } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Context } from '../core/context';
@@ -17,7 +17,7 @@ export async function setPower(context: Context, uuid: string, target: string, s
   const { ends } = ORDERS[power];
   await startTask(context, uuid, { purpose: 'changing node power state', retry: true }, async (task) => {
     await validateInterface(task, 'power');
-    if (!task.driver.power.supported.includes(power))
+    if (!canOrder(task.driver.power, power))
       throw new Fault('InvalidParameterValue', {
         message: `The driver ${task.node.driver} does not support the power state, ${target}`,
       });

@@ -46,7 +46,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
     ...given,
     signal: AbortSignal.any([given.signal, ended.signal]),
     // The reason of the first attempt is enough.
-    options: { ...given.options, 'redfish.connection_attempts': 1 },
+    options: { ...given.options, ...given.hardware.impatient },
   };
   const late = given.clock.sleep(PROBE_MS, context.signal).then(
     () => undefined,

@@ -1,6 +1,6 @@
 /** GET /v1/nodes/X/sensors: what the sensors of a machine show now. The client waits for the BMC. */
 import type { Context } from '../core/context';
-import { readingsOf, type Reading } from '../core/sensor-readings';
+import { readingsOf, type Reading } from '../../drivers/common/sensor-readings';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 

@@ -6,7 +6,8 @@ import { recordSteps } from './step-history';
 import { measuredStep } from './measured-step';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, shaped, stepId, type SavedKind } from './steps';
-import type { NodeTask, InternalChanges } from '../core/node-task';
+import { setting, type InternalChanges, type InternalKey } from '../../model/internal-info';
+import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 
 /** The column of the running step, and the keys of the saved list and position. */
@@ -14,7 +15,7 @@ const KEYS = {
   clean: { column: 'clean_step', list: 'clean_steps', index: 'clean_step_index' },
   deploy: { column: 'deploy_step', list: 'deploy_steps', index: 'deploy_step_index' },
   service: { column: 'service_step', list: 'service_steps', index: 'service_step_index' },
-} as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: string; index: string }>;
+} as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: InternalKey; index: InternalKey }>;
 
 interface Position {
   readonly steps: readonly PlannedStep[];
@@ -35,8 +36,8 @@ export function positionOf(task: NodeTask, kind: SavedKind): Position {
 }
 /** The list as keys of driver_internal_info; `index` absent: no step has begun. */
 export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
-  [KEYS[kind].list]: steps,
-  [KEYS[kind].index]: index,
+  ...setting(KEYS[kind].list, steps),
+  ...setting(KEYS[kind].index, index),
 });
 
 /** Undefined: neither the driver nor the conductor has the step; the agent may have it. */

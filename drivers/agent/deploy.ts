@@ -3,7 +3,7 @@
  * boot the instance. The steps' names and priorities are Ironic's.
  */
 import { Fault, reasonOf } from '../../model/errors';
-import { parseHints } from '../../model/hints';
+import { parseHints } from '../../model/agent/hints';
 import { repr } from '../../model/python';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
@@ -135,7 +135,7 @@ async function switchNetwork(task: Task): Promise<Outcome> {
 async function bootInstance(task: Task): Promise<Outcome> {
   try {
     // Without power control, the shutdown of the agent has restarted the machine.
-    if (task.driver.power.supported.includes('power on')) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
+    if (task.driver.power.on) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
     return done;
   } catch (error) {
     return failed(`Error booting node ${task.node.uuid} after deploy. ${reasonOf(error)}`);

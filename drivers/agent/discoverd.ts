@@ -117,8 +117,8 @@ export const discoverdInspect: InspectInterface = {
   cannotLoad,
   validate: async (task) => {
     if (!task.connections.introspection) throw new Fault('InvalidParameterValue', { message: DISABLED });
-    const { supported } = task.driver.power;
-    if (!supported.includes('power on') || !supported.includes('power off'))
+    const { on, off } = task.driver.power;
+    if (!on || !off)
       throw new Fault('InvalidParameterValue', {
         message: `Inspection by discoverd needs a power interface that powers machines on and off; ${task.node.power_interface} does not.`,
       });

@@ -2,6 +2,7 @@
 import type { Options } from '../../config/options';
 import { instantOf } from '../../model/clock';
 import { Fault } from '../../model/errors';
+import { isDeferred } from '../../model/internal-info';
 import { BOOLEAN_WORDS, str, toBoolean } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
@@ -37,8 +38,6 @@ export function agentIsAlive(node: NodeRecord, options: Pick<Options, 'deploy.fa
 
 /** In these states the machine belongs to a deployed instance: an agent that runs there cannot be used for a new flow. */
 const SERVICED: readonly ProvisionState[] = ['servicing', 'service wait', 'service hold', 'service failed'];
-/** A firmware update in progress reboots the machine at its end, which ends the running agent. */
-const UPDATES = ['redfish_fw_updates', 'firmware_updates'];
 
 /** Whether a running agent may be used without a boot: not after an error. */
 export const mayFastTrack = (
@@ -48,7 +47,7 @@ export const mayFastTrack = (
   fastTracked(node, options) &&
   node.last_error === null &&
   !SERVICED.includes(node.provision_state) &&
-  UPDATES.every((key) => node.driver_internal_info[key] === undefined);
+  !isDeferred('fast track', node.driver_internal_info);
 
 /** Whether the flow can use an agent that runs now, on a machine that is powered on. Then the flow boots nothing. */
 export async function isFastTrack(task: Task): Promise<boolean> {

@@ -1,5 +1,6 @@
 /** Steps that the agent runs: listing them, starting one, and following it by heartbeats. */
 import { bareTimestamp } from '../../model/clock';
+import { setting, type InternalKey } from '../../model/internal-info';
 import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
 import { nodeForAgent, portForAgent } from './view';
@@ -8,12 +9,11 @@ import { shortened } from '../../model/text';
 
 type AgentStepKind = SavedKind;
 
-/** driver_internal_info: the machine reboots into the ramdisk because a step requested it. */
-const REBOOTING: Readonly<Record<AgentStepKind, string>> = {
+const REBOOTING = {
   clean: 'cleaning_reboot',
   deploy: 'deployment_reboot',
   service: 'servicing_reboot',
-};
+} as const satisfies Record<AgentStepKind, InternalKey>;
 
 /** Maximum number of steps, since the list is stored in the node's row. No known hardware manager has more. */
 const MAX_STEPS = 500;
@@ -42,8 +42,8 @@ export async function agentSteps(task: Task, kind: AgentStepKind): Promise<reado
   if (bytes > most) throw new Error(`${complaint} result. It has ${bytes} characters; [agent]max_steps_size allows ${most}.`);
   await task.saveInternal({
     hardware_manager_version: version,
-    [`agent_cached_${kind}_steps`]: byInterface(steps),
-    [`agent_cached_${kind}_steps_refreshed`]: bareTimestamp(task.clock.now()),
+    ...setting(`agent_cached_${kind}_steps`, byInterface(steps)),
+    ...setting(`agent_cached_${kind}_steps_refreshed`, bareTimestamp(task.clock.now())),
   });
   return steps;
 }
@@ -143,7 +143,7 @@ function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): bo
  */
 async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;
-  if (expected) await task.saveInternal({ [REBOOTING[kind]]: undefined });
+  if (expected) await task.saveInternal(setting(REBOOTING[kind], undefined));
   if (expected || idOf(step) === BOOT_STEP) return done;
   return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
 }
@@ -153,7 +153,7 @@ async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, com
   const own = owner?.steps?.find((one) => one.step === step.step && one.priority[kind] !== undefined);
   await own?.finish?.(task, command.command_result?.[`${kind}_result`]);
   if (step.reboot_requested !== true) return done;
-  await task.saveInternal({ [REBOOTING[kind]]: true });
+  await task.saveInternal(setting(REBOOTING[kind], true));
   await task.driver.boot.prepareRamdisk(task, {});
   await task.power('rebooting');
   return wait;

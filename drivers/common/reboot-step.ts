@@ -1,8 +1,9 @@
 /** Steps that the machine carries out while it starts: the reboot, and the agent's return. */
+import type { InternalKey } from '../../model/internal-info';
 import type { Task } from '../interfaces';
 
 /** driver_internal_info: this flow runs without the agent. A deployment always has it. */
-const RAMDISK_DISABLED: Partial<Record<string, string>> = {
+const RAMDISK_DISABLED: Partial<Record<string, InternalKey>> = {
   cleaning: 'cleaning_disable_ramdisk',
   'clean wait': 'cleaning_disable_ramdisk',
   servicing: 'service_disable_ramdisk',

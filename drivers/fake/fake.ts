@@ -8,7 +8,6 @@ import {
   type IndicatorTable,
   type InspectInterface,
   type ManagementInterface,
-  type Power,
   type PowerInterface,
   type RaidInterface,
   type RescueInterface,
@@ -22,25 +21,28 @@ const deploying = pause('fake.deploy_delay');
 const managing = pause('fake.management_delay');
 const powering = pause('fake.power_delay');
 
-/** The state after each request. It is stored only in the node's row, so that every conductor sees the same machine. */
-const AFTER: Readonly<Record<Power, 'power on' | 'power off'>> = {
-  'power on': 'power on',
-  'power off': 'power off',
-  rebooting: 'power on',
-  'soft power off': 'power off',
-  'soft rebooting': 'power on',
-};
+/** The state is stored only in the node's row, so that every conductor sees the same machine. */
+const becoming =
+  (state: 'power on' | 'power off') =>
+  async (task: Task): Promise<void> => {
+    await powering(task);
+    await task.save({ power_state: state });
+  };
 
 export const fakePower: PowerInterface = {
-  supported: Object.keys(AFTER) as Power[],
+  rebootsByReset: true,
   get: async (task) => {
     await powering(task);
     const state = task.node.power_state;
     return state === 'error' ? null : state;
   },
-  set: async (task, state) => {
-    await powering(task);
-    await task.save({ power_state: AFTER[state] });
+  on: becoming('power on'),
+  off: becoming('power off'),
+  softOff: becoming('power off'),
+  reset: becoming('power on'),
+  softReset: async (task) => {
+    await becoming('power on')(task);
+    return true;
   },
 };
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { pause } from './delay';
-import { type Interface, type Interfaces, type Step, type Task, done } from '../interfaces';
+import { type Interface, type Interfaces, type Power, type PowerInterface, type Step, type Task, done } from '../interfaces';
 
 /** A line of the file. Lines are appended whole, so their order is that of the events, whichever process wrote them. @internal */
 export interface FakeEvent {
@@ -41,6 +41,19 @@ const count = (name: string, resumable: boolean): Step => ({
 /** The first step is not resumable, so it must never run twice. */
 const COUNTING: readonly Step[] = [count('count_step', false), count('count_resumable', true)];
 
+type LogPower = <T>(task: Task, order: Power, work: () => Promise<T>) => Promise<T>;
+const loggedPower = (power: PowerInterface, logged: LogPower): PowerInterface => {
+  const { on, off, softOff, reset, softReset } = power as Required<PowerInterface>;
+  return {
+    ...power,
+    on: (task) => logged(task, 'power on', () => on(task)),
+    off: (task) => logged(task, 'power off', () => off(task)),
+    softOff: (task) => logged(task, 'soft power off', () => softOff(task)),
+    reset: (task) => logged(task, 'rebooting', () => reset(task)),
+    softReset: (task, mustStayOn) => logged(task, 'soft rebooting', () => softReset(task, mustStayOn)),
+  };
+};
+
 /** The same interfaces; with a file, the fake ones write to it. */
 export function withStepLog(interfaces: Interfaces, file: string | null): Interfaces {
   if (file === null) return interfaces;
@@ -70,9 +83,6 @@ export function withStepLog(interfaces: Interfaces, file: string | null): Interf
     deploy: { ...deploy, fake: loggedSteps('deploy', deploy.fake!) },
     firmware: { ...firmware, fake: loggedSteps('firmware', firmware.fake!) },
     vendor: { ...vendor, fake: loggedSteps('vendor', vendor.fake!, COUNTING) },
-    power: {
-      ...power,
-      fake: { ...fake!, set: (task, order, seconds) => logged(task, `power ${order}`, undefined, () => fake!.set(task, order, seconds)) },
-    },
+    power: { ...power, fake: loggedPower(fake!, (task, order, work) => logged(task, `power ${order}`, undefined, work)) },
   };
 }

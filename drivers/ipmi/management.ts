@@ -1,80 +1,20 @@
-/** Power and boot device of machines with an IPMI 2.0 BMC, under Ironic's name for it: `ipmitool`. */
-import { isIP } from 'node:net';
+/** Boot device of machines with an IPMI 2.0 BMC, under Ironic's name for it: `ipmitool`. */
 import { Fault } from '../../model/errors';
-import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, CHASSIS_CONTROL, COMMANDS, KEEP_WITHOUT_CHASSIS_CONTROL } from '../../wire/ipmi/constants';
+import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, COMMANDS, KEEP_WITHOUT_CHASSIS_CONTROL } from '../../wire/ipmi/constants';
 import { manufacturerOf } from '../../wire/ipmi/records/manufacturers';
 import { bootModeOf } from '../common/boot-settings';
-import type { ManagementInterface, Power, PowerInterface, Task } from '../interfaces';
-import { IPMI_PROPERTIES, flagOf, ipmiCommand, ipmiTarget } from './target';
+import type { ManagementInterface, Task } from '../interfaces';
+import { IPMI_PROPERTIES, chassisControl, flagOf, ipmiCommand, ipmiTarget } from './target';
 import { ipmiSensors } from './sensors';
-import { waitUntilOff } from '../common/power-cycle';
-
-/** A host name (RFC 1123 §2.1): labels of letters, digits and inner hyphens, 63 characters at most each. */
-const HOST_NAME = /^(?=.{1,254}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.?$/i;
-
-/** Names of the Chassis Control actions in errors. */
-const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset', diagnostic: 'power diag' } as const;
-const control = async (task: Task, action: keyof typeof CONTROL_NAMES): Promise<void> => {
-  await ipmiCommand(task, CONTROL_NAMES[action], COMMANDS.chassisControl, CHASSIS_CONTROL[action]);
-};
 
 /** For BMCs that forget the boot device: sets it again before the machine starts, if the node requires that. */
-async function repeatBootDevice(task: Task): Promise<void> {
+export async function repeatBootDevice(task: Task): Promise<void> {
   if (!flagOf(task.node, 'ipmi_force_boot_device', false)) return;
   const { persistent_boot_device: device, is_next_boot_persistent: persistent } = task.node.driver_internal_info;
   // A device for one boot was just set. The persistent one is set again before the next boot.
   if (persistent === false) await task.saveInternal({ is_next_boot_persistent: undefined });
   else if (typeof device === 'string') await ipmiManagement.setBootDevice(task, device, true);
 }
-
-export const ipmiPower: PowerInterface = {
-  properties: IPMI_PROPERTIES,
-  supported: ['power on', 'power off', 'rebooting', 'soft rebooting', 'soft power off'],
-  validate: async ({ node }) => {
-    const { address } = ipmiTarget(node);
-    if (isIP(address) === 0 && !HOST_NAME.test(address))
-      throw new Fault('InvalidParameterValue', {
-        message: `Invalid IPMI address "${address}" for node ${node.uuid}. Must be a valid IP address or hostname.`,
-      });
-  },
-  get: async (task) => {
-    const status = await ipmiCommand(task, 'power status', COMMANDS.getChassisStatus);
-    if (status.length < 1) throw new Fault('DriverOperationError', { message: 'IPMI call failed: power status. Reason: an empty answer' });
-    return status[0]! & 0x01 ? 'power on' : 'power off';
-  },
-  set: async (task, state, timeoutSeconds) => {
-    const limit = timeoutSeconds ?? task.options['conductor.power_state_change_timeout'];
-    const softLimit = timeoutSeconds ?? task.options['conductor.soft_power_off_timeout'];
-    const start = async (): Promise<void> => {
-      await repeatBootDevice(task);
-      await control(task, 'on');
-    };
-    const orders: Readonly<Record<Power, () => Promise<void>>> = {
-      'power on': start,
-      'power off': () => control(task, 'off'),
-      'soft power off': () => control(task, 'soft'),
-      rebooting: async () => {
-        if (task.node.disable_power_off) {
-          await repeatBootDevice(task);
-          return control(task, 'reset');
-        }
-        await control(task, 'off');
-        await waitUntilOff(task, limit);
-        return start();
-      },
-      'soft rebooting': async () => {
-        if (task.node.disable_power_off)
-          throw new Fault('DriverOperationError', {
-            message: `Node ${task.node.uuid} cannot be rebooted softly: IPMI has no soft reboot without a power off, which disable_power_off forbids`,
-          });
-        await control(task, 'soft');
-        await waitUntilOff(task, softLimit);
-        return start();
-      },
-    };
-    await orders[state]();
-  },
-};
 
 /** Name in the API → device selector of the boot flags (table 28-14). */
 const DEVICES = {
@@ -101,7 +41,7 @@ export const ipmiManagement: ManagementInterface = {
   },
   detectVendor: async (task) => manufacturerOf(await ipmiCommand(task, 'mc info', COMMANDS.getDeviceId))?.toLowerCase(),
   sensors: ipmiSensors,
-  injectNmi: (task) => control(task, 'diagnostic'),
+  injectNmi: (task) => chassisControl(task, 'diagnostic'),
   getBootDevice: async (task) => {
     const { persistent_boot_device: stored, is_next_boot_persistent: next } = task.node.driver_internal_info;
     if (flagOf(task.node, 'ipmi_force_boot_device', false) && typeof stored === 'string' && next !== false)

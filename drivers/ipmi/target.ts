@@ -1,10 +1,11 @@
 /** driver_info of nodes with an IPMI BMC: its keys, their values, and commands to the BMC. */
 import { Fault } from '../../model/errors';
-import type { NodeRecord } from '../../model/records';
+import { canonicalHost } from '../../model/idents';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
 import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import type { Bridge } from '../../wire/ipmi/session';
-import { PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
+import { CHASSIS_CONTROL, COMMANDS, PRIVILEGE, RAKP_STATUS, mayPass, type CommandCode } from '../../wire/ipmi/constants';
 import type { SendCommand } from '../../wire/ipmi/record-access';
 import { textOf } from '../common/info-text';
 import type { Property, Task } from '../interfaces';
@@ -46,6 +47,12 @@ export const IPMI_PROPERTIES: Readonly<Record<string, Property>> = {
       'The number of a cipher suite to use. Only 3 (AES-128 with SHA1) or 17 (AES-128 with SHA256) should ever be used; 17 is preferred. The default value depends on the ipmitool version, some recent versions have switched from 3 to 17.',
   },
 };
+
+/** See HardwareType.bmcOf. */
+export function ipmiBmcOf({ ipmi_address: address, ipmi_port: port }: JsonObject): string | undefined {
+  if (typeof address !== 'string') return undefined;
+  return `${canonicalHost(address) ?? address.toLowerCase()} ${typeof port === 'number' || typeof port === 'string' ? port : ''}`;
+}
 
 const PRIVILEGES = Object.keys(PRIVILEGE).sort() as (keyof typeof PRIVILEGE)[];
 /** The keys that each kind of bridging requires. */
@@ -206,3 +213,9 @@ export const ipmiCommandSender =
   (task: Task, controller?: Bridge['hops'][number]): SendCommand =>
   (code, data, lun) =>
     ipmiRequest(task, code, data, { lun, controller });
+
+/** Names of the Chassis Control actions in errors. */
+const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset', diagnostic: 'power diag' } as const;
+export const chassisControl = async (task: Task, action: keyof typeof CONTROL_NAMES): Promise<void> => {
+  await ipmiCommand(task, CONTROL_NAMES[action], COMMANDS.chassisControl, CHASSIS_CONTROL[action]);
+};

@@ -9,7 +9,9 @@ const ESSENTIAL = ['memory_mb', 'local_gb'] as const;
 /** Hooks that fail without a network interface. Some services show none of the machine's. */
 const OF_INTERFACES: readonly string[] = ['validate-interfaces', 'ports', 'local-link-connection', 'physical-network'];
 
+const HOOKS = 'redfish.inspection_hooks';
 export const redfishInspect: InspectInterface = {
+  hooksOption: HOOKS,
   properties: REDFISH_PROPERTIES,
   validate: async (task) => {
     await redfishSystem(task);
@@ -18,7 +20,7 @@ export const redfishInspect: InspectInterface = {
     onSystem(task, undefined, async ({ ask, body }) => {
       const { inventory, memoryMb, localGb, bootMode, lldp } = await redfishInventory(redfishReader(task, ask), body);
       if (localGb === 0) task.log.warn('The Redfish service names no disk of 4 GiB or more; the machine counts as without disks');
-      const hooks = task.options['redfish.inspection_hooks'];
+      const hooks = task.options[HOOKS];
       const isBlind = inventory.interfaces.length === 0;
       if (isBlind) task.log.warn('The Redfish service names no network interface with an address; no ports are created');
       if (inventory.cpu?.architecture === '') task.log.warn('The Redfish service does not tell the architecture of the processors');

@@ -1,7 +1,6 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
-import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
-import { waitUntilOff } from '../common/power-cycle';
+import type { MachineStatus, PowerInterface, Task } from '../interfaces';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
 import { PASSING_PAUSE, PASSING_TRIES, REDFISH_PROPERTIES, isPassing, onSystem, redfishSystem, type SystemView } from './target';
 
@@ -84,9 +83,13 @@ function healthOf(system: SystemView): MachineStatus['health'] {
   return HEALTH.find((one) => one === health) ?? null;
 }
 
+const order =
+  (name: keyof typeof RESETS) =>
+  (task: Task): Promise<void> =>
+    onSystem(task, undefined, (system) => reset(task, system, name));
+
 export const redfishPower: PowerInterface = {
   properties: REDFISH_PROPERTIES,
-  supported: ['power on', 'power off', 'rebooting', 'soft rebooting', 'soft power off'],
   validate: async (task) => {
     await redfishSystem(task);
   },
@@ -98,40 +101,23 @@ export const redfishPower: PowerInterface = {
       bootMode: bootModeOfSystem(system),
       namesVendor: textOf(member(system.body, 'Manufacturer')) !== undefined,
     })),
-  set: async (task, state, timeoutSeconds) => {
-    const limit = timeoutSeconds ?? task.options['conductor.power_state_change_timeout'];
-    const order = (name: keyof typeof RESETS): Promise<void> => onSystem(task, undefined, (system) => reset(task, system, name));
-    const start = async (): Promise<void> => {
-      await repeatBootDevice(task);
-      await order('on');
-    };
-    const orders: Readonly<Record<Power, () => Promise<void>>> = {
-      'power on': start,
-      'power off': () => order('off'),
-      'soft power off': () => order('soft'),
-      rebooting: async () => {
-        if (task.node.disable_power_off) {
-          await repeatBootDevice(task);
-          await order('restart');
-          return task.clock.sleep(RESTART_DELAY, task.signal);
-        }
-        await order('off');
-        await waitUntilOff(task, limit);
-        return start();
-      },
-      'soft rebooting': async () => {
-        const { disable_power_off: mustStayOn } = task.node;
-        const restarts = await onSystem(task, undefined, (system) => offered(system, RESETS.softRestart.types));
-        // Without a graceful restart the machine must stop for a while. `reset` says why this one cannot be restarted.
-        if (restarts === undefined && !mustStayOn) {
-          await order('soft');
-          await waitUntilOff(task, timeoutSeconds ?? task.options['conductor.soft_power_off_timeout']);
-          return start();
-        }
-        await repeatBootDevice(task);
-        return order('softRestart');
-      },
-    };
-    await orders[state]();
+  on: async (task) => {
+    await repeatBootDevice(task);
+    await order('on')(task);
+  },
+  off: order('off'),
+  softOff: order('soft'),
+  reset: async (task) => {
+    await repeatBootDevice(task);
+    await order('restart')(task);
+    await task.clock.sleep(RESTART_DELAY, task.signal);
+  },
+  softReset: async (task, mustStayOn) => {
+    const type = await onSystem(task, undefined, (system) => offered(system, RESETS.softRestart.types));
+    // Of a machine that must stay on, `reset` says why it cannot be restarted.
+    if (type === undefined && !mustStayOn) return false;
+    await repeatBootDevice(task);
+    await order('softRestart')(task);
+    return true;
   },
 };

@@ -2,7 +2,8 @@
 import { isIPv6 } from 'node:net';
 import { access } from 'node:fs/promises';
 import { Fault } from '../../model/errors';
-import type { NodeRecord } from '../../model/records';
+import { canonicalHost } from '../../model/idents';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
 import {
   RedfishError,
@@ -79,6 +80,15 @@ function addressOf(node: NodeRecord): string {
     return `${origin}${withoutEndSlashes(pathname)}`;
   }
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
+}
+
+/** Host and port of the service, however its address is written: see HardwareType.bmcOf. */
+export function redfishBmcOf({ redfish_address: address }: JsonObject): string | undefined {
+  if (typeof address !== 'string') return undefined;
+  const url = address.includes('://') ? address : `https://${isIPv6(address) ? `[${address}]` : address}`;
+  if (!URL.canParse(url)) return address.toLowerCase();
+  const { hostname, port } = new URL(url);
+  return `${canonicalHost(hostname) ?? hostname} ${port}`;
 }
 
 /** The sources of a service's settings. */

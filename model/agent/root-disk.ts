@@ -1,5 +1,5 @@
 /** Selects the disk for the image, and the disks that may be changed. */
-import { type HintedDisk, matchDisks, parseHints } from '../hints';
+import { type HintedDisk, matchDisks, parseHints } from './hints';
 import type { JsonObject } from '../records';
 import { AgentError } from './errors';
 import { reasonOf } from '../errors';

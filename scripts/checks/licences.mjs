@@ -6,25 +6,26 @@ import { root, toolFolder, TOOLS } from '../install.mjs';
 /** SPDX identifiers that any package may have: permissive, and compatible with Apache-2.0. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT'];
 /** Package → its licence, and why it may be used. Only packages for development, which are not distributed with the program. */
+/** @type {Record<string, { licence: string, why: string }>} */
 const EXCEPTIONS = {
   'axe-core': { licence: 'MPL-2.0', why: 'runs in the browser of a test; its files are not changed' },
   argparse: { licence: 'PSF-2.0', why: 'permissive; a port of a module of Python' },
   'caniuse-lite': { licence: 'CC-BY-4.0', why: 'data about browsers, not code' },
 };
 
-/** @param expression SPDX: identifiers with AND and OR; AND binds more strongly */
+/** @param {string} expression SPDX: identifiers with AND and OR; AND binds more strongly */
 const isAllowed = (expression) =>
   expression
     .replace(/^\((.*)\)$/, '$1')
     .split(' OR ')
     .some((choice) => choice.split(' AND ').every((id) => ALLOWED.includes(id)));
 
-/** @param packages as in the lock file: path → {license, dev} */
+/** @param {Record<string, { license?: string, dev?: boolean }>} packages as in the lock file, by path */
 function problemsOf(packages) {
   const used = new Set();
   const problems = Object.entries(packages).flatMap(([path, { license = 'no licence', dev = false }]) => {
     if (path === '' || isAllowed(license)) return [];
-    const name = path.split('node_modules/').at(-1);
+    const name = path.split('node_modules/').at(-1) ?? '';
     if (dev && EXCEPTIONS[name]?.licence === license) {
       used.add(name);
       return [];
@@ -34,7 +35,7 @@ function problemsOf(packages) {
   return { problems, used };
 }
 
-/** What the check must find, and what it must accept: a check that finds nothing would pass everything. */
+/** What the check must find, and what it must accept: a check that finds nothing would pass everything. @type {[entry: { license?: string }, right: boolean][]} */
 const SAMPLES = [
   [{ license: 'MIT' }, true],
   [{ license: 'Apache-2.0 AND MIT' }, true],

@@ -35,6 +35,7 @@ export function nodeProgram() {
   const bytes = gunzipSync(archive);
   // Each entry: a header of 512 bytes, then its contents in blocks of 512.
   for (let at = 0; at < bytes.length;) {
+    /** @param {number} from @param {number} length */
     const text = (from, length) => bytes.toString('utf8', at + from, at + from + length).replace(/\0.*$/s, '');
     const size = parseInt(text(124, 12), 8) || 0;
     if (text(0, 100) === 'package/bin/node') return bytes.subarray(at + 512, at + 512 + size);

@@ -19,9 +19,11 @@ code=$?
 times > "$times"
 exit $code`;
 
+/** @type {Set<{ kill: () => Promise<void> }>} */
 const running = new Set();
 /** Whether a signal ends this process. Nothing starts then, and no result comes. */
 let isEnding = false;
+/** @type {Promise<never>} */
 const NEVER = new Promise(() => {});
 
 /** `rm` tries again while programs that end still write. */
@@ -29,6 +31,7 @@ const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 
 
 /**
  * From now on, a signal ends all contained programs and then this process.
+ * @param {string} name
  * @returns a folder for the folders of the programs, which is removed when this process ends
  */
 export function prepareContained(name) {
@@ -46,18 +49,22 @@ export function prepareContained(name) {
   return folder;
 }
 
-/** `1m2.5s` of the shell's `times` in seconds. */
+/** `1m2.5s` of the shell's `times` in seconds. @param {string} text */
 const secondsOf = (text) => {
-  const [, minutes, seconds] = /^(\d+)m([\d.]+)s$/.exec(text);
+  const [, minutes, seconds] = /^(\d+)m([\d.]+)s$/.exec(text) ?? [];
   return Number(minutes) * 60 + Number(seconds);
 };
 
 /**
- * @param command program and arguments
- * @param folder created for the program's temporary files (TMPDIR), and removed at its end
- * @param log file for the program's output; without it, only errors are shown
- * @returns `ended` (resolves to `code`, and to `cpuSeconds` of all its processes unless it was killed), and `kill` (ends the program with
- *   all that it started, and resolves when they have ended)
+ * @param {readonly string[]} command program and arguments
+ * @param {object} options
+ * @param {string} options.folder created for the program's temporary files (TMPDIR), and removed at its end
+ * @param {string} [options.log] file for the program's output; without it, only errors are shown
+ * @param {string} options.cwd
+ * @param {NodeJS.ProcessEnv} [options.env]
+ * @returns {{ ended: Promise<{ code: number | null, cpuSeconds: number | undefined }>, kill: () => Promise<void> }} `ended` resolves to the
+ *   exit status, and to the CPU time of all its processes unless it was killed. `kill` ends the program with all that it started, and
+ *   resolves when they have ended.
  */
 export function startContained(command, { folder, log, cwd, env = process.env }) {
   if (isEnding) return { ended: NEVER, kill: async () => {} };
@@ -107,7 +114,7 @@ export function startContained(command, { folder, log, cwd, env = process.env })
       try {
         // The first process of the namespace ends after all others have, and `unshare` ends after that.
         const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
-        process.kill(Number(children.split(' ')[0]) || child.pid, 'SIGKILL');
+        process.kill(Number(children.split(' ')[0]) || (child.pid ?? 0), 'SIGKILL');
       } catch {
         // The program has ended meanwhile.
       }

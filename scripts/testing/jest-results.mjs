@@ -6,7 +6,23 @@ import { repeatFailed, summary } from './flaky.mjs';
 import { root } from '../install.mjs';
 import { runInGroup } from './process-group.mjs';
 
-/** The command line of a run whose results go to `file`. */
+/** @typedef {import('./flaky.mjs').Result} Result */
+/** @typedef {{ status: string, fullName: string, failureMessages: string[] }} Assertion */
+/**
+ * @typedef {{ name: string, message: string, assertionResults: Assertion[], startTime: number, endTime: number }} FileOutput
+ * @typedef {{ testResults: FileOutput[] }} JestOutput what jest writes with --json, in part
+ * @typedef {{ files: Map<string, Result & { seconds: number }>, broken: string[] }} Results `broken`: what failed without a test
+ * @typedef {(command: string[]) => Promise<number | null>} Run runs a command line and resolves to its status
+ *
+ * @typedef {object} Suite
+ * @property {string} name
+ * @property {string[]} projects
+ * @property {string} file for the results
+ * @property {Run} run
+ * @property {string[]} [options] of jest for each run
+ */
+
+/** The command line of a run whose results go to `file`. @param {string} file @param {string[]} projects @param {string[]} more */
 export const jestCommand = (file, projects, ...more) => [
   process.execPath,
   join(root, 'node_modules/jest/bin/jest.js'),
@@ -19,11 +35,13 @@ export const jestCommand = (file, projects, ...more) => [
 
 /**
  * The results of a run; a file that cannot run, and a test that is skipped, count as failed tests.
- * @param name of the run, for what failed without a test
- * @returns `files` (a Map by path of `passed`, how many tests, `failed`, their names, and `seconds`), and `broken`: what failed without a
- *   test
+ * @param {string} file
+ * @param {string} name of the run, for what failed without a test
+ * @param {number | null} status
+ * @returns {Results}
  */
 export function jestResults(file, name, status) {
+  /** @type {JestOutput} */
   let result;
   try {
     result = JSON.parse(readFileSync(file, 'utf8'));
@@ -41,6 +59,7 @@ export function jestResults(file, name, status) {
   );
   const all = [...files.values()];
   const isGood = all.every(({ failed }) => failed.length === 0);
+  /** @type {string[]} */
   const broken = [];
   if (isGood && all.every(({ passed }) => passed === 0)) broken.push(`${name}: no tests`);
   else if (isGood && status !== 0) broken.push(`${name}: jest ended with ${status}`);
@@ -49,15 +68,15 @@ export function jestResults(file, name, status) {
 
 /**
  * Runs tests.
- * @param suite `name`, `projects`, `file` (for the results), `run` (runs a command line and resolves to its status), `options` of jest for
- *   each run
+ * @param {Suite} suite
+ * @param {string[]} more options of jest
  */
 export async function runJest({ name, projects, file, run, options = [] }, ...more) {
   rmSync(file, { force: true });
   return jestResults(file, name, await run(jestCommand(file, projects, ...options, ...more)));
 }
 
-/** Runs each test file that failed once more, by itself. @returns `passed`, `failed` and `flaky` (flaky.mjs) */
+/** Runs each test file that failed once more, by itself. @param {Suite} suite @param {Results} results */
 export async function repeatFailedFiles(suite, { files, broken }) {
   const judged = await repeatFailed(files, async (paths) => {
     console.error(`once more, by itself: ${paths.join(' ')}`);
@@ -66,7 +85,7 @@ export async function repeatFailedFiles(suite, { files, broken }) {
   return { ...judged, failed: [...judged.failed, ...broken] };
 }
 
-/** Runs a command line in a process group that a signal ends, and this process with it. @returns its status */
+/** Runs a command line in a process group that a signal ends, and this process with it. @param {string[]} command @returns its status */
 export async function runAlone(command) {
   const { status, interrupted } = await runInGroup(command, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   if (interrupted) process.exit(status);
@@ -75,9 +94,11 @@ export async function runAlone(command) {
 
 /**
  * Runs the files of a project with progress, prints the summary, and ends the process.
- * @param options of jest
- * @param checked what the checks before it found (checks.mjs); each counts as a test
- * @param run runs a command line and resolves to its status
+ * @param {string} project
+ * @param {object} [settings]
+ * @param {string[]} [settings.options] of jest
+ * @param {Result} [settings.checked] what the checks before it found (checks.mjs); each counts as a test
+ * @param {Run} [settings.run]
  */
 export async function runProject(project, { options = [], checked = { passed: 0, failed: [] }, run = runAlone } = {}) {
   const folder = join(root, '.cache/test');
@@ -97,13 +118,16 @@ export async function runProject(project, { options = [], checked = { passed: 0,
 /**
  * Runs the files of a project one after the other, as `runProject` does. As root, the run is contained (contained.mjs), so that an
  * interrupted run leaves none of the servers that its tests start.
+ * @param {string} project
+ * @param {string[]} more options of jest
  */
 export async function runSerially(project, ...more) {
   const options = ['--runInBand', ...more];
-  if (process.getuid() !== 0) return runProject(project, { options });
+  if (process.getuid?.() !== 0) return runProject(project, { options });
   const folder = prepareContained(project);
   // A cache of its own: Jest names its temporary files by process IDs, which are the same in every PID namespace.
   const cache = `--cacheDirectory=${join(root, '.cache/jest', project)}`;
+  /** @type {Run} */
   const run = async (command) => (await startContained([...command, cache], { folder: join(folder, 'run'), cwd: root }).ended).code;
   return runProject(project, { options, run });
 }

@@ -4,6 +4,8 @@
  * Part (file below tests/, or below tests/lab/, without its ending) → the groups of Debian packages (tests/lab/packages.txt), and rough
  * seconds on two quiet processors. A part with `namespaces` makes network namespaces; with `pypi`, it gets programs from PyPI once.
  * A part that is `rare` takes long and tests what changes rarely: it runs only if it or its folder is named, or with --all.
+ * @typedef {{ groups: string[], seconds: number, namespaces?: boolean, pypi?: boolean, rare?: boolean }} Part
+ * @type {Readonly<Record<string, Part>>}
  */
 export const PARTS = {
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
@@ -90,5 +92,5 @@ export const PARTS = {
   'chaos/rounds': { groups: [], seconds: 120 },
 };
 
-/** The test file of a part, from the root. */
+/** The test file of a part, from the root. @param {string} part */
 export const fileOf = (part) => `tests/${part.startsWith('chaos/') ? '' : 'lab/'}${part}.test.ts`;

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
+import type { InternalKey } from '../../model/internal-info';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
@@ -77,7 +78,7 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
       const parameter = (value: unknown): string => `$${values.push(value)}`;
       const row = toRow(columns, write.changes, sizes);
       const sets = Object.entries(row.values).map(([name, value]) => `${name} = ${parameter(value)}`);
-      const keys = Object.keys(write.internal);
+      const keys = Object.keys(write.internal) as InternalKey[];
       let { bytes } = row;
       if (keys.length > 0) {
         const text = storableJson(write.internal);

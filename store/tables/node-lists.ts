@@ -1,6 +1,7 @@
 /** Lists and counts the rows of the table `nodes`. */
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
+import type { InternalKey } from '../../model/internal-info';
 import type { NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
@@ -18,7 +19,7 @@ export interface NodeFilter extends Paging {
   readonly reserved?: boolean;
   readonly sharded?: boolean;
   /** Only nodes with this key in driver_internal_info. */
-  readonly internal?: string;
+  readonly internal?: InternalKey;
   /** Only nodes with one of these BMC addresses in `lookup_bmc_addresses`, which an inspection sets. */
   readonly bmcAddresses?: readonly string[];
   /** SQL LIKE on the description, with its `%` and `_`. */

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
+import type { InternalChanges } from '../../model/internal-info';
 import { EMPTY_WRITE, type NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
@@ -25,9 +26,9 @@ interface Nodes extends NodeLookups, NodeLists {
   /** As `update`, but only while the row has this revision and no reservation; undefined otherwise. */
   updateUnlocked(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, so that no concurrent write is lost; `undefined` removes a key. */
-  mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
+  mergeInternal(uuid: string, keys: InternalChanges, fence?: number): Promise<NodeRecord>;
   /** As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. */
-  mergeInternalOnce(uuid: string, keys: Readonly<Record<string, unknown>>): Promise<boolean>;
+  mergeInternalOnce(uuid: string, keys: InternalChanges): Promise<boolean>;
   /** Removes the node and everything that belongs to it, such as its ports. */
   remove(uuid: string, fence?: number): Promise<void>;
   /**
@@ -75,7 +76,7 @@ function afterRelease(
 }
 
 /** driver_internal_info with these keys set; `undefined` removes a key. */
-function mergedRow(db: Knex, keys: Readonly<Record<string, unknown>>, sizes: Sizes): Row {
+function mergedRow(db: Knex, keys: InternalChanges, sizes: Sizes): Row {
   const present = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
   const removed = Object.keys(keys).filter((key) => !(key in present));
   const text = storableJson(present);

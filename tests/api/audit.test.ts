@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { AuditEntry } from '../../api/http/audit';
 import { matching, useApi } from '../support/api';
 import { until } from '../support/until';
+import { NEWEST } from '../support/newest';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-audit-api-'));
 const file = join(folder, 'htpasswd');
@@ -18,7 +19,7 @@ const api = useApi({ 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_
 });
 const basic = (pair: string) => ({ Authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 const ask = (method: string, path: string, body?: unknown, headers = basic('admin:secret')) =>
-  api.ask(method, path, 115, { headers, ...(body === undefined ? {} : { body }) });
+  api.ask(method, path, NEWEST, { headers, ...(body === undefined ? {} : { body }) });
 /** The audit entries that `work` causes. */
 async function entriesOf(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
   entries.length = 0;

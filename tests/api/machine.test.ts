@@ -1,5 +1,6 @@
 /** Requests that go through the conductor to a driver: what the API accepts, what it asks of the conductor, and what it answers. */
 import { useApi } from '../support/api';
+import { NEWEST } from '../support/newest';
 
 const api = useApi({ 'api.disallow_clean_steps': ['bios.factory_reset'] });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -7,7 +8,7 @@ const at = `/v1/nodes/${ONE}`;
 
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
 });
 const call = () => api.conductor.calls.at(-1);
 
@@ -44,7 +45,7 @@ it.each<[method: string, path: string, body: unknown, status: number, asked: str
   ['DELETE', '/vmedia?device_types=disk,cdrom', undefined, 204, 'detachVirtualMedia', [ONE, ['disk', 'cdrom']]],
 ])('%s %s %j calls the conductor', async (method, path, body, status, asked, args) => {
   if (asked === 'setRaidConfig') api.conductor.fail('setRaidConfig', new Error('not reached'));
-  const answer = await api.ask(method, at + path, 115, body === undefined ? {} : { body });
+  const answer = await api.ask(method, at + path, NEWEST, body === undefined ? {} : { body });
   expect(call()).toEqual({ name: asked, arguments: args });
   if (asked !== 'setRaidConfig') expect(answer.status).toBe(status);
 });
@@ -97,7 +98,7 @@ it.each<[method: string, path: string, minor: number, body: unknown, status: num
 
 it('asks the conductor for RAID support before it refuses an invalid RAID configuration', async () => {
   const disk = { size_gb: 1, raid_level: '1', is_root_volume: true };
-  const put = (config: object) => api.ask('PUT', `${at}/states/raid`, 115, { body: config });
+  const put = (config: object) => api.ask('PUT', `${at}/states/raid`, NEWEST, { body: config });
   expect((await put({ logical_disks: [disk] })).status).toBe(204);
   expect(call()?.arguments).toEqual([ONE, { logical_disks: [disk] }, undefined]);
   expect(await put({ logical_disks: [disk, disk] })).toMatchObject({
@@ -120,14 +121,14 @@ it.each(['cleaning', 'clean wait', 'inspect wait', 'servicing'] as const)(
       ['boot_mode', 'uefi'],
       ['secure_boot', true],
     ] as const)
-      expect(await api.ask('PUT', `${at}/states/${what}`, 115, { body: { target } })).toMatchObject({ status: 409 });
+      expect(await api.ask('PUT', `${at}/states/${what}`, NEWEST, { body: { target } })).toMatchObject({ status: 409 });
   },
 );
 
 it('refuses the steps of [api]disallow_clean_steps', async () => {
   await api.database.store().nodes.update(ONE, { provision_state: 'manageable' });
   const steps = [{ interface: 'bios', step: 'factory_reset' }];
-  expect(await api.ask('PUT', `${at}/states/provision`, 115, { body: { target: 'clean', clean_steps: steps } })).toMatchObject({
+  expect(await api.ask('PUT', `${at}/states/provision`, NEWEST, { body: { target: 'clean', clean_steps: steps } })).toMatchObject({
     status: 400,
     fault: "clean step 'bios.factory_reset' is not allowed. Disallowed by operator configuration [api]disallow_clean_steps.",
   });
@@ -156,7 +157,7 @@ it('shows firmware with the fields of the version', async () => {
 });
 
 it('shows the console state, indicators, RAID properties and vendor methods', async () => {
-  const get = async (path: string) => (await api.ask('GET', path, 115)).body;
+  const get = async (path: string) => (await api.ask('GET', path, NEWEST)).body;
   expect(await get(`${at}/states/console`)).toEqual({ console_enabled: false, console_info: null });
   expect(await get(`${at}/management/indicators`)).toMatchObject({
     indicators: [
@@ -169,7 +170,7 @@ it('shows the console state, indicators, RAID properties and vendor methods', as
     ],
   });
   expect(Object.keys(await get('/v1/drivers/fake-hardware/raid/logical_disk_properties'))).toContain('raid_level');
-  expect(await api.ask('GET', '/v1/drivers/nobody/raid/logical_disk_properties', 115)).toMatchObject({
+  expect(await api.ask('GET', '/v1/drivers/nobody/raid/logical_disk_properties', NEWEST)).toMatchObject({
     status: 404,
     fault: "The driver 'nobody' is unknown.",
   });

@@ -8,6 +8,7 @@ import { createHealthcheck } from '../../api/http/healthcheck';
 import { createProbes } from '../../api/http/probes';
 import { loadOptions } from '../../config/load';
 import { OPTIONS, useApi } from '../support/api';
+import { NEWEST } from '../support/newest';
 
 const api = useApi(
   { 'cors.allowed_origin': ['https://page'], 'api.request_timeout': 1 },
@@ -73,7 +74,7 @@ describe('CORS headers', () => {
   it('are sent with every response, including errors', async () => {
     const headers = { Origin: 'https://page' };
     for (const path of ['/v1/nodes', '/v1/nosuch', '/healthcheck'])
-      expect((await api.ask('GET', path, 115, { headers })).headers).toMatchObject({ 'access-control-allow-origin': 'https://page' });
+      expect((await api.ask('GET', path, NEWEST, { headers })).headers).toMatchObject({ 'access-control-allow-origin': 'https://page' });
     const options = await api.ask('OPTIONS', '/v1/nodes', null, { headers: { ...headers, 'Access-Control-Request-Method': 'PATCH' } });
     expect(options).toMatchObject({ status: 200, text: '', headers: { 'access-control-allow-methods': 'PATCH' } });
   });
@@ -82,7 +83,7 @@ describe('CORS headers', () => {
 // Browsers send forms to other origins with the user's login, and without a preflight request.
 describe('forms of other origins', () => {
   const post = (headers: Record<string, string>, method = 'POST') =>
-    api.ask(method, '/v1/chassis', 115, { body: '{"description": "forged"}', headers });
+    api.ask(method, '/v1/chassis', NEWEST, { body: '{"description": "forged"}', headers });
   it.each<[string, Record<string, string>]>([
     ['plain text', { Origin: 'http://evil', 'Content-Type': 'text/plain' }],
     ['plain text that looks like JSON', { Origin: 'http://evil', 'Content-Type': 'text/plain; application/json' }],
@@ -160,12 +161,12 @@ describe('Accept', () => {
   ])('%p allows JSON: %p', (header, expected) => expect(accepts(header, 'application/json')).toBe(expected));
   it('is checked only if the path exists', async () => {
     const headers = { Accept: 'image/png' };
-    expect(await api.ask('GET', '/', 115, { headers })).toMatchObject({
+    expect(await api.ask('GET', '/', NEWEST, { headers })).toMatchObject({
       status: 406,
       fault:
         '406 Not Acceptable\n\nThe resource could not be generated that was acceptable to your browser (content of type image/png. \n\n ',
     });
-    expect((await api.ask('GET', '/v1/nosuch', 115, { headers })).status).toBe(404);
+    expect((await api.ask('GET', '/v1/nosuch', NEWEST, { headers })).status).toBe(404);
   });
 });
 
@@ -174,7 +175,7 @@ it('answers monitors at /healthcheck and /metrics', async () => {
   expect(health).toMatchObject({ status: 200, text: '', headers: { 'content-type': 'text/plain; charset=UTF-8', 'content-length': '0' } });
   expect(health.headers['openstack-request-id']).toMatch(/^req-/);
   expect((await api.ask('HEAD', '/healthcheck')).status).toBe(204);
-  expect((await api.ask('POST', '/healthcheck/x', 115, { headers: { Accept: 'application/json' } })).body).toEqual({
+  expect((await api.ask('POST', '/healthcheck/x', NEWEST, { headers: { Accept: 'application/json' } })).body).toEqual({
     detailed: false,
     reasons: [],
   });

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { loadDocument } from '../../api/server';
 import { matching, useApi } from '../support/api';
 import { cpuMsOf } from '../support/cpu-time';
+import { NEWEST } from '../support/newest';
 
 const api = useApi();
 const { max } = loadDocument();
@@ -48,7 +49,7 @@ it('lists collections since the versions that introduced them', async () => {
   const names = async (minor: number): Promise<string[]> => Object.keys((await api.ask('GET', '/v1', minor)).body);
   expect(await names(22)).toEqual(expect.arrayContaining(['nodes', 'lookup', 'heartbeat']));
   expect(await names(22)).not.toContain('portgroups');
-  expect(await names(115)).toEqual(expect.arrayContaining(['runbooks', 'inspection_rules', 'continue_inspection']));
+  expect(await names(NEWEST)).toEqual(expect.arrayContaining(['runbooks', 'inspection_rules', 'continue_inspection']));
 });
 
 it.each([
@@ -102,35 +103,35 @@ describe('bodies', () => {
       'Request body JSON is nested too deeply. Please contact the service administrator.',
     ],
   ])('that are %s are refused without version headers', async (_, body, status, faultstring) => {
-    const answer = await api.ask('POST', '/v1/nodes', 115, { body });
+    const answer = await api.ask('POST', '/v1/nodes', NEWEST, { body });
     expect(answer).toMatchObject({ status, body: { faultcode: 'Client', faultstring } });
     expect(answer.headers['x-openstack-ironic-api-version']).toBeUndefined();
   });
   it('may have any number of brackets in strings', async () => {
     const body = JSON.stringify({ driver: 'fake-hardware', description: `\\"${'['.repeat(100)}` });
-    expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(201);
+    expect((await api.ask('POST', '/v1/nodes', NEWEST, { body })).status).toBe(201);
   });
   it.each(['{bad', '"', '{"driver":', '\ud800'])('with malformed JSON %p get 400', async (body) => {
-    expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(400);
+    expect((await api.ask('POST', '/v1/nodes', NEWEST, { body })).status).toBe(400);
   });
   it('may be larger with a config drive', async () => {
     const body = JSON.stringify({ target: 'active', configdrive: 'x'.repeat(2 * 1024 * 1024) });
-    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
+    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', NEWEST, { body })).status).toBe(404);
   });
   it('with many errors are refused in bounded CPU time', async () => {
     const mistakes = (length: number) => JSON.stringify({ target: 'manage', clean_steps: Array.from({ length }, () => 5) });
     const send = async (): Promise<void> => {
-      expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body: mistakes(40_000) })).status).toBe(404);
-      expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body: mistakes(200_000) })).status).toBe(413);
+      expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', NEWEST, { body: mistakes(40_000) })).status).toBe(404);
+      expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', NEWEST, { body: mistakes(200_000) })).status).toBe(413);
     };
     expect(await cpuMsOf(send, 2000)).toBeLessThan(2000);
   });
 });
 
 it('answers 500 without details to an unexpected error, and logs it', async () => {
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', name: 'victim' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', name: 'victim' } });
   api.conductor.fail('setMaintenance', new Error('secret detail'));
-  const answer = await api.ask('PUT', '/v1/nodes/victim/maintenance', 115, { body: {} });
+  const answer = await api.ask('PUT', '/v1/nodes/victim/maintenance', NEWEST, { body: {} });
   expect(answer.status).toBe(500);
   expect(answer.text).not.toContain('secret detail');
   expect((JSON.parse(answer.body.error_message) as { faultcode: string }).faultcode).toBe('Server');

@@ -1,17 +1,18 @@
 import { gzipSync } from 'node:zlib';
 import type { ProvisionState } from '../../model/states';
 import { matching, useApi } from '../support/api';
+import { NEWEST } from '../support/newest';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const STEP = { interface: 'deploy', step: 's', args: {}, priority: 1 };
-const provision = (body: unknown, minor = 115) => api.ask('PUT', '/v1/nodes/one/states/provision', minor, { body });
-const power = (body: unknown, minor = 115) => api.ask('PUT', '/v1/nodes/one/states/power', minor, { body });
+const provision = (body: unknown, minor = NEWEST) => api.ask('PUT', '/v1/nodes/one/states/provision', minor, { body });
+const power = (body: unknown, minor = NEWEST) => api.ask('PUT', '/v1/nodes/one/states/power', minor, { body });
 const be = (provision_state: ProvisionState, more: object = {}) => api.database.store().nodes.update(ONE, { provision_state, ...more });
 
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
 });
 
 it('shows the states with the fields of the version', async () => {
@@ -68,19 +69,19 @@ it.each(['active', 'rebuild'])('refuses %s for nodes in maintenance', async (tar
 });
 
 it.each([
-  [{ configdrive: 'x' }, 115, 400, 'Adding a config drive is only supported when setting provision state to active, rebuild'],
-  [{ configdrive: 5 }, 115, 400, "Expected types <class 'NoneType'>, <class 'dict'>, <class 'str'> for configdrive: 5"],
-  [{ clean_steps: [STEP] }, 115, 400, '"clean_steps" is only valid when setting target provision state to clean'],
-  [{ clean_steps: 5 }, 115, 400, "Expected types <class 'NoneType'>, <class 'list'> for clean_steps: 5"],
+  [{ configdrive: 'x' }, NEWEST, 400, 'Adding a config drive is only supported when setting provision state to active, rebuild'],
+  [{ configdrive: 5 }, NEWEST, 400, "Expected types <class 'NoneType'>, <class 'dict'>, <class 'str'> for configdrive: 5"],
+  [{ clean_steps: [STEP] }, NEWEST, 400, '"clean_steps" is only valid when setting target provision state to clean'],
+  [{ clean_steps: 5 }, NEWEST, 400, "Expected types <class 'NoneType'>, <class 'list'> for clean_steps: 5"],
   [{ deploy_steps: [STEP] }, 68, 406, 'Request not acceptable. The minimal required API version should be 1.69'],
   [{ deploy_steps: [STEP] }, 69, 400, '"deploy_steps" is only valid when setting target provision state to active or rebuild'],
-  [{ service_steps: [STEP] }, 115, 400, '"service_steps" is only valid when setting target provision state to service'],
-  [{ rescue_password: 'x' }, 115, 400, '"rescue_password" is only valid when setting target provision state to rescue'],
-  [{ disable_ramdisk: true }, 115, 400, 'disable_ramdisk is supported only with manual cleaning or servicing'],
-  [{ disable_ramdisk: 'zz' }, 115, 400, /^Invalid disable_ramdisk: Unrecognized value 'zz'/],
+  [{ service_steps: [STEP] }, NEWEST, 400, '"service_steps" is only valid when setting target provision state to service'],
+  [{ rescue_password: 'x' }, NEWEST, 400, '"rescue_password" is only valid when setting target provision state to rescue'],
+  [{ disable_ramdisk: true }, NEWEST, 400, 'disable_ramdisk is supported only with manual cleaning or servicing'],
+  [{ disable_ramdisk: 'zz' }, NEWEST, 400, /^Invalid disable_ramdisk: Unrecognized value 'zz'/],
   [{ runbook: 'x' }, 91, 406, 'Request not acceptable.'],
   [{ runbook: 'x' }, 92, 404, 'Runbook x could not be found.'],
-  [{ nosuch: 1 }, 115, 400, 'Unexpected arguments: nosuch'],
+  [{ nosuch: 1 }, NEWEST, 400, 'Unexpected arguments: nosuch'],
 ])('refuses manage with %j at 1.%p with %p', async (args, minor, status, sentence) => {
   const asked = api.conductor.calls.length;
   const answer = await provision({ target: 'manage', ...args }, minor);
@@ -93,19 +94,19 @@ const GZIPPED = gzipSync('a config drive').toString('base64');
 it.each([
   [`${GZIPPED.slice(0, 8)}\n ${GZIPPED.slice(8)}\n`, 1, 202],
   ['H4sIAAAA=\n', 1, 400],
-  [Buffer.from('no gzip, but long enough to be some').toString('base64'), 115, 400],
-  [Buffer.concat([gzipSync('x').subarray(0, -4), Buffer.from([1, 0, 0, 4])]).toString('base64'), 115, 400],
-  ['file:///etc/passwd', 115, 400],
-  ['http://', 115, 400],
+  [Buffer.from('no gzip, but long enough to be some').toString('base64'), NEWEST, 400],
+  [Buffer.concat([gzipSync('x').subarray(0, -4), Buffer.from([1, 0, 0, 4])]).toString('base64'), NEWEST, 400],
+  ['file:///etc/passwd', NEWEST, 400],
+  ['http://', NEWEST, 400],
   ['http://x/y', 1, 202],
-  ['{"a": 1}', 115, 400],
+  ['{"a": 1}', NEWEST, 400],
   [{ meta_data: {} }, 55, 400],
   [{ meta_data: {} }, 56, 202],
   [{ vendor_data: {} }, 58, 400],
   [{ vendor_data: {} }, 59, 202],
   [{ user_data: ['a'] }, 56, 202],
-  [{ bogus: 1 }, 115, 400],
-  [{ meta_data: 5 }, 115, 400],
+  [{ bogus: 1 }, NEWEST, 400],
+  [{ meta_data: 5 }, NEWEST, 400],
 ])('answers the config drive %j at 1.%p with %p', async (configdrive, minor, status) => {
   await be('available');
   expect((await api.ask('PUT', `/v1/nodes/${ONE}/states/provision`, minor, { body: { target: 'active', configdrive } })).status).toBe(
@@ -191,15 +192,15 @@ it('explains a refused step with its schema as Ironic does', async () => {
 });
 
 it.each([
-  [{ target: 'power on' }, 115, 202, undefined],
+  [{ target: 'power on' }, NEWEST, 202, undefined],
   [{ target: 'power on', timeout: '5' }, 27, 202, undefined],
   [{ target: 'power on', timeout: 5 }, 26, 406, 'Request not acceptable.'],
   [{ target: 'soft power off' }, 26, 406, 'Request not acceptable.'],
   [{ target: 'soft rebooting' }, 27, 202, undefined],
-  [{ target: 'power on', timeout: 0 }, 115, 400, 'timeout has to be positive integer'],
-  [{ target: 'nosuch' }, 115, 400, 'The requested action "nosuch" can not be performed on node "one" while it is in state "None".'],
-  [{}, 115, 400, 'Missing mandatory parameter: target'],
-  [{ target: 5 }, 115, 400, 'Expected string for target: 5'],
+  [{ target: 'power on', timeout: 0 }, NEWEST, 400, 'timeout has to be positive integer'],
+  [{ target: 'nosuch' }, NEWEST, 400, 'The requested action "nosuch" can not be performed on node "one" while it is in state "None".'],
+  [{}, NEWEST, 400, 'Missing mandatory parameter: target'],
+  [{ target: 5 }, NEWEST, 400, 'Expected string for target: 5'],
 ])('answers the power request %j at 1.%p with %p', async (body, minor, status, sentence) =>
   expect(await power(body, minor)).toMatchObject({ status, fault: sentence }),
 );
@@ -212,7 +213,8 @@ it('refuses power changes during cleaning, and power off with disable_power_off'
 });
 
 it('sets and clears maintenance, by the body and by the query', async () => {
-  const put = (path: string, body?: unknown) => api.ask('PUT', `/v1/nodes/one/maintenance${path}`, 115, body === undefined ? {} : { body });
+  const put = (path: string, body?: unknown) =>
+    api.ask('PUT', `/v1/nodes/one/maintenance${path}`, NEWEST, body === undefined ? {} : { body });
   expect(await put('', { reason: 'broken' })).toMatchObject({ status: 202, text: '' });
   expect((await api.ask('GET', '/v1/nodes/one')).body).toMatchObject({ maintenance: true, maintenance_reason: 'broken' });
   expect((await put('?reason=other')).status).toBe(202);
@@ -230,6 +232,6 @@ it('reads and sets boot devices through the conductor', async () => {
   const device = '/v1/nodes/one/management/boot_device';
   expect((await api.ask('GET', device)).body).toEqual({ boot_device: 'pxe', persistent: false });
   expect((await api.ask('GET', `${device}/supported`)).body).toEqual({ supported_boot_devices: ['pxe', 'disk'] });
-  expect((await api.ask('PUT', device, 115, { body: { boot_device: 'disk', persistent: 'yes' } })).status).toBe(204);
+  expect((await api.ask('PUT', device, NEWEST, { body: { boot_device: 'disk', persistent: 'yes' } })).status).toBe(204);
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'setBootDevice', arguments: [ONE, 'disk', true] });
 });

@@ -1,4 +1,5 @@
 import { matching, useApi } from '../support/api';
+import { NEWEST } from '../support/newest';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -17,8 +18,9 @@ describe('deploy templates', () => {
   const path = `/v1/deploy_templates/${ONE}`;
   const bios: Step = { interface: 'bios', step: 'apply', args: { admin_password: 'x', settings: [{ token: 'y' }] }, priority: 150 };
   const deploy: Step = { interface: 'deploy', step: 'write', args: {}, priority: 10 };
-  const create = (body: object) => api.ask('POST', '/v1/deploy_templates', 115, { body: { name: 'CUSTOM_NEW', steps: [deploy], ...body } });
-  const patch = (body: unknown) => api.ask('PATCH', path, 115, { body });
+  const create = (body: object) =>
+    api.ask('POST', '/v1/deploy_templates', NEWEST, { body: { name: 'CUSTOM_NEW', steps: [deploy], ...body } });
+  const patch = (body: unknown) => api.ask('PATCH', path, NEWEST, { body });
 
   beforeEach(async () => {
     await api.database.query('DELETE FROM deploy_templates');
@@ -131,9 +133,9 @@ describe('deploy templates', () => {
 describe('runbooks', () => {
   const path = `/v1/runbooks/${ONE}`;
   const step: Step = { interface: 'deploy', step: 'write', order: 1 };
-  const create = (body: object, minor = 115, headers = {}) =>
+  const create = (body: object, minor = NEWEST, headers = {}) =>
     api.ask('POST', '/v1/runbooks', minor, { body: { name: 'CUSTOM_NEW', steps: [step], ...body }, headers });
-  const patch = (body: unknown, minor = 115) => api.ask('PATCH', path, minor, { body });
+  const patch = (body: unknown, minor = NEWEST) => api.ask('PATCH', path, minor, { body });
   const traits = async () => (await api.ask('GET', `${path}/traits`)).body['traits'];
 
   beforeEach(async () => {
@@ -151,18 +153,18 @@ describe('runbooks', () => {
     [{ name: 'free.name' }, 111, 400, /is not valid under any of the given schemas/],
     [{ name: 'a b' }, 112, 400, "Schema error for runbook: 'a b' does not match '^[A-Za-z0-9\\\\-._~]+$'"],
     [{ description: 'x' }, 111, 400, "Schema error for runbook: Additional properties are not allowed ('description' was unexpected)"],
-    [{ traits: [] }, 115, 400, "Schema error for runbook: Additional properties are not allowed ('traits' was unexpected)"],
-    [{ name: 'one' }, 115, 409, 'A runbook with name one already exists.'],
-    [{ owner: 'me' }, 115, 400, 'Cannot create a runbook as a project scoped admin with an owner other than your own project.'],
-    [{ steps: [step, step] }, 115, 400, /^Deploy template invalid: Duplicate/],
+    [{ traits: [] }, NEWEST, 400, "Schema error for runbook: Additional properties are not allowed ('traits' was unexpected)"],
+    [{ name: 'one' }, NEWEST, 409, 'A runbook with name one already exists.'],
+    [{ owner: 'me' }, NEWEST, 400, 'Cannot create a runbook as a project scoped admin with an owner other than your own project.'],
+    [{ steps: [step, step] }, NEWEST, 400, /^Deploy template invalid: Duplicate/],
   ])('are refused with %j at 1.%p', async (body, minor, status, sentence) => {
     const answer = await create(body, minor);
     expect([answer.status, answer.fault]).toEqual([status, typeof sentence === 'string' ? sentence : matching(sentence)]);
   });
   it('belong to the project of their creator, which cannot make them public', async () => {
     const mine = { 'X-Project-Id': 'mine' };
-    expect((await create({ uuid: TWO }, 115, mine)).body['owner']).toBe('mine');
-    expect(await create({ name: 'two', public: true }, 115, mine)).toMatchObject({
+    expect((await create({ uuid: TWO }, NEWEST, mine)).body['owner']).toBe('mine');
+    expect(await create({ name: 'two', public: true }, NEWEST, mine)).toMatchObject({
       status: 400,
       fault: 'Cannot create a public runbook as a project scoped admin.',
     });
@@ -193,7 +195,7 @@ describe('runbooks', () => {
   });
 
   it('have traits that are replaced, kept by patches, added and removed', async () => {
-    const put = (where: string, body?: unknown) => api.ask('PUT', `${path}/traits${where}`, 115, body === undefined ? {} : { body });
+    const put = (where: string, body?: unknown) => api.ask('PUT', `${path}/traits${where}`, NEWEST, body === undefined ? {} : { body });
     await put('', { traits: ['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_B'] });
     expect(await traits()).toEqual(['CUSTOM_A', 'CUSTOM_B']);
     expect((await put('/CUSTOM_C')).headers['location']).toBe(`${api.url()}/v1/runbooks/${ONE}/traits/CUSTOM_C`);
@@ -212,8 +214,8 @@ describe('runbooks', () => {
     ['GET', path, 91, 404, 'The API version does not allow runbooks'],
     ['POST', '/v1/runbooks', 91, 405, 'The API version does not allow runbooks'],
     ['PUT', `${path}/traits`, 111, 404, 'The API version does not allow runbook traits'],
-    ['GET', '/v1/runbooks/nobody/traits', 115, 404, 'Runbook nobody could not be found.'],
-    ['GET', '/v1/runbooks/a%20b/traits', 115, 400, 'Expected a logical name or UUID but received a b.'],
+    ['GET', '/v1/runbooks/nobody/traits', NEWEST, 404, 'Runbook nobody could not be found.'],
+    ['GET', '/v1/runbooks/a%20b/traits', NEWEST, 400, 'Expected a logical name or UUID but received a b.'],
   ])('refuse %s %s at 1.%p with %p', async (method, where, minor, status, fault) => {
     expect(await api.ask(method, where, minor)).toMatchObject({ status, fault });
   });
@@ -223,8 +225,8 @@ describe('inspection rules', () => {
   const path = `/v1/inspection_rules/${ONE}`;
   const condition = { op: '!eq', args: { values: ['{node.driver}', 'x'] } };
   const action = { op: 'set-attribute', args: { path: 'extra/a', value: 'b' } };
-  const create = (body: object) => api.ask('POST', '/v1/inspection_rules', 115, { body: { actions: [action], ...body } });
-  const patch = (body: unknown) => api.ask('PATCH', path, 115, { body });
+  const create = (body: object) => api.ask('POST', '/v1/inspection_rules', NEWEST, { body: { actions: [action], ...body } });
+  const patch = (body: unknown) => api.ask('PATCH', path, NEWEST, { body });
 
   beforeEach(async () => {
     await api.database.query('DELETE FROM inspection_rules');
@@ -261,12 +263,12 @@ describe('inspection rules', () => {
     expect((body['inspection_rules'] as readonly object[])[1]).toMatchObject({ uuid: TWO, actions: null, conditions: null });
     expect(text).not.toContain('hush');
     for (const operation of [{ op: 'replace', value: false }, { op: 'replace', value: null }, { op: 'remove' }]) {
-      const answer = await api.ask('PATCH', `/v1/inspection_rules/${TWO}`, 115, { body: [{ ...operation, path: '/sensitive' }] });
+      const answer = await api.ask('PATCH', `/v1/inspection_rules/${TWO}`, NEWEST, { body: [{ ...operation, path: '/sensitive' }] });
       expect(answer.status).toBe(400);
       expect(answer.fault).toEqual(matching(/Reason: Inspection rules cannot have the sensitive flag unset\.$/));
     }
     expect(
-      (await api.ask('PATCH', `/v1/inspection_rules/${TWO}`, 115, { body: [{ op: 'add', path: '/description', value: 'x' }] })).status,
+      (await api.ask('PATCH', `/v1/inspection_rules/${TWO}`, NEWEST, { body: [{ op: 'add', path: '/description', value: 'x' }] })).status,
     ).toBe(200);
   });
 
@@ -300,13 +302,13 @@ describe('inspection rules', () => {
     ['GET', path, 95, 404, 'The API version does not allow inspection rules'],
     ['GET', `${path}/priority`, 95, 404, 'The API version does not allow inspection rules'],
     ['DELETE', '/v1/inspection_rules', 95, 405, 'The API version does not allow inspection rules'],
-    ['DELETE', '/v1/inspection_rules', 115, 400, 'Missing mandatory parameter: inspection_rule_uuid'],
-    ['GET', '/v1/inspection_rules/zz', 115, 400, "Schema error: 'zz' is not a 'uuid'"],
-    ['GET', `/v1/inspection_rules/${NOBODY}`, 115, 404, `Rule ${NOBODY} could not be found.`],
+    ['DELETE', '/v1/inspection_rules', NEWEST, 400, 'Missing mandatory parameter: inspection_rule_uuid'],
+    ['GET', '/v1/inspection_rules/zz', NEWEST, 400, "Schema error: 'zz' is not a 'uuid'"],
+    ['GET', `/v1/inspection_rules/${NOBODY}`, NEWEST, 404, `Rule ${NOBODY} could not be found.`],
     [
       'GET',
       '/v1/inspection_rules?sort_key=actions',
-      115,
+      NEWEST,
       400,
       "Schema error: 'actions' should not be valid under {'type': 'string', 'enum': ['actions', 'conditions']}",
     ],

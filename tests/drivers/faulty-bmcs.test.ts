@@ -1,6 +1,6 @@
 /** Half-broken BMCs whose power the drivers read: a driver reports the true state, or an error. Silence is never "power off". */
 import { randomBytes } from 'node:crypto';
-import { ipmiPower } from '../../drivers/ipmi/management';
+import { ipmiPower } from '../../drivers/ipmi/power';
 import { redfishPower } from '../../drivers/redfish/power';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';

@@ -10,6 +10,7 @@ import { BASIC, testBmc } from '../simulator/redfish-bmc';
 import { bentService } from '../wire/redfish/mutation';
 import { sameNumbers } from '../wire/udp-relay';
 import { bmcTask } from './bmc-task';
+import { setPower } from '../support/power';
 
 const COUNT = Number(process.env['REDFISH_MUTATIONS'] ?? 10_000);
 const SYSTEM = '/redfish/v1/Systems/sim-0';
@@ -49,9 +50,9 @@ const manages = of(management);
 const OPERATIONS: readonly Operation[] = [
   ['power', (task) => powers.get(task)],
   ['look', (task) => powers.getStatus!(task)],
-  ['on', (task) => powers.set(task, 'power on')],
-  ['off', (task) => powers.set(task, 'power off')],
-  ['reboot', (task) => powers.set(task, 'rebooting', 5)],
+  ['on', (task) => setPower(powers, task, 'power on')],
+  ['off', (task) => setPower(powers, task, 'power off')],
+  ['reboot', (task) => setPower(powers, task, 'rebooting', 5)],
   ['boot device', (task) => manages.setBootDevice(task, 'pxe', true)],
   ['boot device read', (task) => manages.getBootDevice(task)],
   ['boot mode', (task) => manages.bootMode!.set(task, 'bios')],

@@ -1,6 +1,7 @@
 /** Machines behind a proxy on the server's host. One has the token of its node, and wants the server to call another host. */
 import { until } from '../support/until';
 import { useAttackedServer, expectBounded } from './watchdog';
+import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer(
   undefined,
@@ -14,7 +15,7 @@ power_off = false`,
 );
 const headers = {
   'content-type': 'application/json',
-  'x-openstack-ironic-api-version': '1.115',
+  'x-openstack-ironic-api-version': NEWEST_VERSION,
   'x-forwarded-for': '192.0.2.7, 192.0.2.9',
 };
 const post = (path: string, body: object) => server.call('POST', path, { headers, body: JSON.stringify(body) });

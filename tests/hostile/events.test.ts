@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { until } from '../support/until';
 import { expectBounded, useAttackedServer } from './watchdog';
+import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer();
 const STREAM = 'GET /v1/events/stream?since=0-0 HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: 1.115\r\n\r\n';
@@ -30,7 +31,7 @@ it('limits the event listeners of one address that read nothing, and still serve
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(100);
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(await statusOf(listen('127.0.0.2'))).toBe(200);
-    const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
+    const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': NEWEST_VERSION };
     for (let at = 0; at < 30; at++)
       expect((await server.call('POST', '/v1/nodes', { body: '{"driver":"fake-hardware"}', headers })).status).toBe(201);
   });

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expectBounded, useAttackedServer } from './watchdog';
+import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer();
-const VERSION = { 'x-openstack-ironic-api-version': '1.115' };
+const VERSION = { 'x-openstack-ironic-api-version': NEWEST_VERSION };
 const post = (path: string, body: Buffer | string, headers = {}): Promise<{ status: number }> =>
   server.call('POST', path, { body, headers: { 'content-type': 'application/json', ...VERSION, ...headers } });
 

@@ -1,9 +1,10 @@
 /** What agents may ask without authentication, by the thousand: lookups and heartbeats with made-up addresses, parameters and tokens. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expectBounded, useAttackedServer } from './watchdog';
+import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer();
-const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
+const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': NEWEST_VERSION };
 const MAC = '52:54:00:00:77:01';
 const NODE = 'aaaaaaaa-0000-4000-8000-000000007701';
 beforeAll(async () => {

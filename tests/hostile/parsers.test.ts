@@ -41,6 +41,7 @@ import { optionsOf } from '../support/options';
 import { CLUSTER, qcow2 } from '../ramdisk-agent/qcow2-builder';
 import { PACKETS, PACKETS6 } from '../wire/dhcp-packets';
 import { cpuMsOf } from '../support/cpu-time';
+import { NEWEST } from '../support/newest';
 
 /** Seconds for all parsers; absent: some runs of each. */
 const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 0);
@@ -123,7 +124,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
   ),
   'Range headers': text((header) => parseRange(header, 1000), 'bytes=', '-', '1', ',', ' ', '9999999'),
   'API version': text(
-    (header) => negotiate(header, header, { min: 1, max: 115 }),
+    (header) => negotiate(header, header, { min: 1, max: NEWEST }),
     '1',
     '.',
     ',',

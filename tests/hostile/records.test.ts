@@ -1,8 +1,9 @@
 /** Records as large as users can make them, and lists and lookups of such records. */
 import { expectBounded, useAttackedServer } from './watchdog';
+import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer(undefined, '[database]\nmax_record_size = 3072');
-const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
+const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': NEWEST_VERSION };
 const call = async (method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly text: string }> =>
   server.call(method, path, { headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 

@@ -16,6 +16,7 @@ import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { until } from '../support/until';
 import { fileTree } from './support';
+import { NEWEST_VERSION } from '../support/newest';
 
 const GiB = 2 ** 30;
 const MAC = '52:54:00:aa:bb:cc';
@@ -62,7 +63,7 @@ beforeEach(async () => {
   calls = [];
   ran = [];
   answers = {
-    '/': () => [200, { default_version: { version: '1.115' } }],
+    '/': () => [200, { default_version: { version: NEWEST_VERSION } }],
     '/v1/lookup': () => [
       200,
       {
@@ -442,7 +443,7 @@ it('writes the image to the disk of the hints, for which it waits', async () => 
 
 it('sets the clock before its first request', async () => {
   const order: string[] = [];
-  answers['/'] = () => (order.push('request'), [200, { default_version: { version: '1.115' } }]);
+  answers['/'] = () => (order.push('request'), [200, { default_version: { version: NEWEST_VERSION } }]);
   boot('ipa-ntp-server=ntp.example', {
     ntpTime: async (server) => (order.push(server), 1_704_067_200_400),
     run: async (program, args) => (order.push([program, ...args].join(' ')), ''),

@@ -5,6 +5,7 @@
 import { startBoth, type Both } from './both';
 import { ask, compare, settle, type Difference } from './compare';
 import { GROUPS } from './requests/requests';
+import { NEWEST_VERSION } from '../support/newest';
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
 /** The sentence of a refusal. Empty: the response has none. */
@@ -172,7 +173,7 @@ describe('answers as the real Ironic', () => {
     const node = `/v1/nodes/${uuid}`;
     const [there, here] = await Promise.all(
       [both.reference, both.ours].map(async (base) => {
-        const send = (method: string, path: string, body?: unknown) => ask(base, { method, path, body, version: '1.115' });
+        const send = (method: string, path: string, body?: unknown) => ask(base, { method, path, body, version: NEWEST_VERSION });
         await send('POST', '/v1/nodes', { driver: 'fake-hardware', uuid, bios_interface: 'fake', firmware_interface: 'fake' });
         await send('PUT', `${node}/states/provision`, { target: 'manage' });
         await settle(base, uuid);

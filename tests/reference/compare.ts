@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import { until } from '../support/until';
 import type { Sent, Step } from './requests/steps';
+import { NEWEST_VERSION } from '../support/newest';
 
 export interface Answered {
   readonly status: number;
@@ -41,7 +42,7 @@ const EVERY_MS = 50;
 /** Waits until the node has no reservation and no pending change. @param wanted the state that it must have then */
 export async function settle(base: string, node: string, wanted?: string): Promise<void> {
   const isSettled = async (): Promise<boolean> => {
-    const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
+    const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: NEWEST_VERSION });
     const {
       reservation,
       target_provision_state: target,
@@ -59,7 +60,7 @@ export async function settle(base: string, node: string, wanted?: string): Promi
 /** Waits until each allocation has a result. */
 export async function settleAllocations(base: string): Promise<void> {
   const areSettled = async (): Promise<boolean> => {
-    const { body } = await ask(base, { method: 'GET', path: '/v1/allocations?state=allocating&limit=1', version: '1.115' });
+    const { body } = await ask(base, { method: 'GET', path: '/v1/allocations?state=allocating&limit=1', version: NEWEST_VERSION });
     return (JSON.parse(body) as { allocations: readonly unknown[] }).allocations.length === 0;
   };
   await until(`${base}: each allocation settles`, areSettled, EVERY_MS);

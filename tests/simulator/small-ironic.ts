@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readJson, sendJson } from '../../simulator/http';
+import { NEWEST_VERSION } from '../support/newest';
 
 export const NODE = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 export interface SmallIronic {
@@ -34,7 +35,7 @@ export async function smallIronic(token = 'the token'): Promise<SmallIronic> {
       const file = seen.files.get(pathname);
       if (file !== undefined) return response.writeHead(200, { 'content-length': file.length }).end(request.method === 'HEAD' ? '' : file);
       if (pathname === '/') {
-        sendJson(response, 200, { default_version: { version: '1.115' } });
+        sendJson(response, 200, { default_version: { version: NEWEST_VERSION } });
         return;
       }
       const body = await readJson(request, 2 ** 20);

@@ -1,10 +1,11 @@
 /** Reading an Ironic by its API: pages, releases, refused requests, and the secrets that it masks. */
 import { openApi, type ApiGet } from '../../store/import/api';
 import { insertSecrets } from '../../store/import/secrets';
+import { NEWEST_VERSION } from '../support/newest';
 
 const NEVER = new AbortController().signal;
 /** @param bodies path → body; any other path is not found */
-const ironic = (bodies: Readonly<Record<string, unknown>>, newest = '1.115'): { readonly get: ApiGet; readonly paths: string[] } => {
+const ironic = (bodies: Readonly<Record<string, unknown>>, newest = NEWEST_VERSION): { readonly get: ApiGet; readonly paths: string[] } => {
   const paths: string[] = [];
   const get: ApiGet = async (path, headers) => {
     paths.push(`${path} ${Object.values(headers).join()}`);
@@ -40,7 +41,7 @@ test('rows reads a list page by page, with the columns of the database', async (
 test.each<readonly [newest: string, used: string, runbooks: boolean]>([
   ['1.90', '1.90', false],
   ['1.93', '1.93', true],
-  ['1.200', '1.115', true],
+  ['1.200', NEWEST_VERSION, true],
 ])('openApi of an Ironic up to %s uses microversion %s', async (newest, used, runbooks) => {
   const { get, paths } = ironic({ '/v1/chassis?detail=true&limit=50': { chassis: [] } }, newest);
   const { tables } = await openApi(get);
@@ -49,7 +50,7 @@ test.each<readonly [newest: string, used: string, runbooks: boolean]>([
   expect(paths.at(-1)).toBe(`/v1/chassis?detail=true&limit=50 ${used}`);
 });
 
-const answering = (status: number, body: unknown, newest = '1.115'): ApiGet => {
+const answering = (status: number, body: unknown, newest = NEWEST_VERSION): ApiGet => {
   const headers = { 'x-openstack-ironic-api-maximum-version': newest };
   return async (path) => (path === '/v1' ? { status: 200, headers, body: {} } : { status, headers, body });
 };

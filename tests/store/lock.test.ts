@@ -72,7 +72,7 @@ describe('a holder whose reservation was taken over', () => {
   };
   it.each<[string, (uuid: string, fence: number) => Promise<unknown>]>([
     ['update', (uuid, fence) => nodes().update(uuid, { last_error: 'late' }, fence)],
-    ['mergeInternal', (uuid, fence) => nodes().mergeInternal(uuid, { late: 1 }, fence)],
+    ['mergeInternal', (uuid, fence) => nodes().mergeInternal(uuid, { agent_url: 'late' }, fence)],
     ['remove', (uuid, fence) => nodes().remove(uuid, fence)],
   ])('cannot %s the node', async (_what, write) => {
     const { uuid, old, successor } = await takenOver();

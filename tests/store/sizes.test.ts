@@ -42,18 +42,18 @@ it('refuses changes that would make a record too large, with the columns that st
   const refusal = tooLarge('The record is too large');
   await expect(store.nodes.update(uuid, changes)).rejects.toMatchObject(refusal);
   await expect(store.nodes.updateUnlocked(uuid, changes, revision)).rejects.toMatchObject(refusal);
-  await expect(store.nodes.mergeInternal(uuid, { agent_cached_clean_steps: text(90) })).rejects.toMatchObject(refusal);
+  await expect(store.nodes.mergeInternal(uuid, { agent_url: text(90) })).rejects.toMatchObject(refusal);
   const held = await store.nodes.reserve(uuid, 'host');
   await expect(store.nodes.writeLocked(held, held.lock_fence, { changes, internal: {}, history: [] })).rejects.toMatchObject(refusal);
   // A column that is replaced does not count twice.
   await expect(store.nodes.update(uuid, { extra: { a: text(190) } })).resolves.toMatchObject({ uuid });
-  await store.nodes.mergeInternal(uuid, { steps: text(1) });
+  await store.nodes.mergeInternal(uuid, { agent_version: text(1) });
 });
 it('counts a key of driver_internal_info once when it is replaced', async () => {
   const { uuid } = await node();
-  for (let turn = 0; turn < 3; turn++) await store.nodes.mergeInternal(uuid, { steps: text(180) });
-  await expect(store.nodes.mergeInternal(uuid, { others: text(180) })).rejects.toMatchObject(tooLarge('The record'));
-  await expect(store.nodes.mergeInternal(uuid, { others: text(201) })).rejects.toMatchObject(tooLarge('driver_internal_info'));
+  for (let turn = 0; turn < 3; turn++) await store.nodes.mergeInternal(uuid, { agent_version: text(180) });
+  await expect(store.nodes.mergeInternal(uuid, { agent_status: text(180) })).rejects.toMatchObject(tooLarge('The record'));
+  await expect(store.nodes.mergeInternal(uuid, { agent_status: text(201) })).rejects.toMatchObject(tooLarge('driver_internal_info'));
 });
 
 it('bounds the records of other tables', async () => {

@@ -1,6 +1,6 @@
 /** Checks responses with the OpenAPI document of the request's version: the status is declared, and the body fits its schema. */
 import Ajv, { type ValidateFunction } from 'ajv';
-import { loadDocument, type Document } from '../../api/schema/document';
+import { loadDocument, type Document, type Operation } from '../../api/schema/document';
 import { documentOfVersion } from '../../api/schema/document-version';
 import { matcher } from '../../api/resource/routes';
 import { toJsonSchema } from '../../api/schema/schema';
@@ -19,11 +19,26 @@ interface ResponseToCheck {
 /** @returns the problem of the response */
 export type AnswerCheck = (response: ResponseToCheck) => string | undefined;
 
-const REFUSAL = '#/components/schemas/Refusal';
+/** What every early error has as its content. */
+const REFUSAL: Content = { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } };
+/** An operation in one version. */
+type Content = Readonly<Record<string, { readonly schema: Node }>>;
+interface Projection {
+  /** Undefined: the version does not have the operation. */
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>> | undefined;
+  readonly schemas: Node;
+}
+/** The schemas that a schema refers to, also by others. */
+function reachable(schema: unknown, schemas: Node, found: Record<string, unknown> = {}): Node {
+  for (const [, name] of JSON.stringify(schema).matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    if (!Object.hasOwn(found, name!)) {
+      found[name!] = schemas[name!];
+      reachable(schemas[name!], schemas, found);
+    }
+  return found;
+}
 /** Finds the operation of a request; undefined if the router refused it. */
-function operationFinder(
-  document: Document,
-): (method: string, path: string, minor: number) => { path: string; method: string } | undefined {
+function operationFinder(document: Document): (method: string, path: string, minor: number) => Operation | undefined {
   const match = matcher(document);
   return (method, path, minor) => {
     const bare = path.split('?')[0]!.replace(/\/+$/, '');
@@ -31,8 +46,7 @@ function operationFinder(
     const segments = plain.split('/').slice(1);
     const all = segments.length === 0 || segments[0] === 'v1' ? segments : ['v1', ...segments];
     try {
-      const { operation } = match(all.length < 2 ? 'GET' : method, all.map(decodeURIComponent), minor);
-      return { path: operation.path, method: operation.method.toLowerCase() };
+      return match(all.length < 2 ? 'GET' : method, all.map(decodeURIComponent), minor).operation;
     } catch {
       return undefined;
     }
@@ -57,30 +71,33 @@ function createAnswerCheck(): AnswerCheck {
       ipv6: true,
     },
   });
-  const documents = new Map<number, { readonly paths: Readonly<Record<string, Node>>; readonly id: string }>();
+  const projections = new Map<string, Projection>();
+  /** By the schemas as text: versions and operations with the same ones have one validator. */
   const validators = new Map<string, ValidateFunction>();
-  const documentAt = (minor: number) => {
-    let known = documents.get(minor);
-    if (!known) {
-      const { paths, components } = documentOfVersion(document, minor) as { paths: Record<string, Node>; components: { schemas: Node } };
-      const id = `v${minor}`;
-      const schemas = Object.fromEntries(Object.entries(components.schemas).map(([name, one]) => [name, toJsonSchema(one)]));
-      ajv.addSchema({ $id: id, components: { schemas } });
-      known = { paths, id };
-      documents.set(minor, known);
+  const known = new WeakMap<Node, ValidateFunction>();
+  /** One operation of one version: a whole document takes longer than the tests of most versions. */
+  const projectionOf = (operation: Operation | undefined, minor: number): Projection => {
+    const { operationId = '', path = '', method = '' } = operation ?? {};
+    const key = `${minor} ${operationId}`;
+    let projection = projections.get(key);
+    if (!projection) {
+      const { paths, components } = documentOfVersion(document, minor, (one) => one.operationId === operationId) as unknown as {
+        readonly paths: Readonly<Record<string, Readonly<Record<string, Pick<Projection, 'responses'>>>>>;
+        readonly components: Pick<Projection, 'schemas'>;
+      };
+      projection = { responses: paths[path]?.[method.toLowerCase()]?.responses, schemas: components.schemas };
+      projections.set(key, projection);
     }
-    return known;
+    return projection;
   };
-  const problemOf = (minor: number, schema: unknown, value: unknown): string | undefined => {
-    const { id } = documentAt(minor);
-    const key = `${id} ${JSON.stringify(schema)}`;
-    let validate = validators.get(key);
-    if (!validate) {
-      const whole = JSON.parse(JSON.stringify(toJsonSchema(schema)).replaceAll('"#/', `"${id}#/`)) as object;
-      validate = ajv.compile(whole);
-      validators.set(key, validate);
-    }
-    return validate(value) ? undefined : ajv.errorsText(validate.errors);
+  const validatorOf = (schema: Node, schemas: Node): ValidateFunction => {
+    const components = Object.entries(reachable(schema, schemas)).map(([name, one]) => [name, toJsonSchema(one)]);
+    const whole = { ...(toJsonSchema(schema) as object), components: { schemas: Object.fromEntries(components) as Node } };
+    const text = JSON.stringify(whole);
+    const validate = validators.get(text) ?? ajv.compile(whole);
+    validators.set(text, validate);
+    known.set(schema, validate);
+    return validate;
   };
 
   return ({ method, path, minor = document.max, status, type, text }) => {
@@ -92,21 +109,17 @@ function createAnswerCheck(): AnswerCheck {
       if (method === 'OPTIONS' || method === 'HEAD') return undefined;
       if (status < 400) return `${summary}: no such operation`;
     }
-    const responses = operation
-      ? (documentAt(minor).paths[operation.path]?.[operation.method] as { responses: Record<string, Node> } | undefined)?.responses
-      : undefined;
+    const { responses, schemas } = projectionOf(operation, minor);
     const response = responses?.[status];
     // An operation that this version does not have responds with an error too.
     if (response === undefined && (responses !== undefined || status < 400)) return `${summary}: the status is not declared`;
-    const content = (response ? response['content'] : { 'application/json': { schema: { $ref: REFUSAL } } }) as
-      | Record<string, { schema: Node }>
-      | undefined;
+    const content = response ? response.content : REFUSAL;
     if (method === 'HEAD') return undefined;
     if (content === undefined) return text === '' ? undefined : `${summary}: no body is declared`;
     const media = content[type?.split(';')[0] ?? ''];
     if (media === undefined) return `${summary}: type ${type ?? 'none'} is not declared`;
     if (type !== 'application/json') return undefined;
-    const problem = problemOf(minor, media.schema, JSON.parse(text));
-    return problem === undefined ? undefined : `${summary}: ${problem}`;
+    const validate = known.get(media.schema) ?? validatorOf(media.schema, schemas);
+    return validate(JSON.parse(text)) ? undefined : `${summary}: ${ajv.errorsText(validate.errors)}`;
   };
 }

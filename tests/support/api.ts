@@ -12,6 +12,7 @@ import { answerCheck } from './answers';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fakes/fake-conductor';
 import { optionsOf } from './options';
 import { useDatabase, type TestDatabase } from './database';
+import { NEWEST } from './newest';
 
 /** The members of response bodies that tests use. */
 interface ResponseBody extends Readonly<Record<string, unknown>> {
@@ -92,7 +93,7 @@ export function useApi(changed: Partial<Options> = {}, probes: Probes = createPr
     await new Promise((resolve) => server.close(resolve));
   });
 
-  const ask: ApiUnderTest['ask'] = (method, path, minor = 115, { body, headers } = {}) =>
+  const ask: ApiUnderTest['ask'] = (method, path, minor = NEWEST, { body, headers } = {}) =>
     new Promise((resolve, reject) => {
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
       const version = minor === null ? {} : { 'X-OpenStack-Ironic-API-Version': typeof minor === 'number' ? `1.${minor}` : minor };

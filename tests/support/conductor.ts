@@ -57,8 +57,10 @@ export interface Machine {
   onVolume?: true;
   /** Whether the BMC follows power orders. */
   followsPowerOrders: boolean;
-  /** The power interface has a soft reboot. */
+  /** The power interface has a soft reboot without a power off. */
   rebootsSoftly?: true;
+  /** The power interface has no soft orders. */
+  isHardOnly?: true;
 }
 export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
   power: 'power off',
@@ -107,6 +109,12 @@ export function interfacesOf(
     const broken = machine.broken.get(what);
     if (broken) throw broken;
   };
+  const ordered =
+    (order: Power) =>
+    async (task: Task): Promise<void> => {
+      await tell(task, order);
+      if (machine.followsPowerOrders) machine.power = POWERS[order];
+    };
   const says =
     (what: string) =>
     async (task: Task): Promise<void> =>
@@ -277,7 +285,7 @@ export function interfacesOf(
         bmc: { description: 'Address of the BMC. Required.', required: true },
         password: { description: 'Password of the BMC.', secret: true },
       },
-      supported: ['power on', 'power off', 'rebooting', 'soft power off', ...(machine.rebootsSoftly ? (['soft rebooting'] as const) : [])],
+      rebootsByReset: true,
       get: async (task: Task) => {
         const broken = machine.broken.get('get power');
         if (broken) throw broken;
@@ -285,10 +293,11 @@ export function interfacesOf(
         return machine.power;
       },
       ...(machine.status ? { getStatus: async () => ({ power: machine.power, ...machine.status! }) } : {}),
-      set: async (task: Task, state: Power) => {
-        await tell(task, state);
-        if (machine.followsPowerOrders) machine.power = POWERS[state];
-      },
+      on: ordered('power on'),
+      off: ordered('power off'),
+      reset: ordered('rebooting'),
+      ...(machine.isHardOnly ? {} : { softOff: ordered('soft power off') }),
+      ...(machine.rebootsSoftly ? { softReset: async (task: Task) => ordered('soft rebooting')(task).then(() => true) } : {}),
     },
   };
   // Assigned, not spread: a spread would read the getter `steps` at once.
@@ -297,12 +306,12 @@ export function interfacesOf(
   return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
 }
 
-const everyKind = (names: readonly string[]): HardwareType =>
+const everyKind = (names: readonly string[]): Omit<HardwareType, 'className'> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, names])) as unknown as HardwareType;
 export const HARDWARE: Readonly<Record<string, HardwareType>> = {
-  'test-hardware': everyKind(['test', 'other', 'not-there']),
-  'any-hardware': everyKind(['other', '*']),
-  'rigid-hardware': everyKind(['test']),
+  'test-hardware': { className: 'test-hardware', ...everyKind(['test', 'other', 'not-there']) },
+  'any-hardware': { className: 'any-hardware', ...everyKind(['other', '*']) },
+  'rigid-hardware': { className: 'rigid-hardware', ...everyKind(['test']) },
 };
 
 /** The default options, with a test's changes. */

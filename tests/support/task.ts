@@ -4,6 +4,7 @@ import { noopManagement, noopNetwork, noopStorage } from '../../drivers/network/
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
 import type { Connections, Driver, Task } from '../../drivers/interfaces';
 import { NODE_FIELDS, PORT_FIELDS, PORTGROUP_FIELDS } from '../../model/fields';
+import type { InternalInfo } from '../../model/internal-info';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import {
@@ -50,6 +51,9 @@ export const nodeRecord = (changes: Partial<NodeRecord> = {}): NodeRecord => ({
   lock_fence: 3,
   ...changes,
 });
+
+/** Keys of driver_internal_info that no row describes, as an imported database may have them. */
+export const foreign = (keys: object): InternalInfo => keys;
 
 export const portRecord = (changes: Partial<PortRecord> = {}): PortRecord => ({
   ...(emptyFields(PORT_FIELDS) as PortRecord),

@@ -24,6 +24,11 @@ export async function udpRelay(serverPort: number, fate: Fate = () => [0]): Prom
   const timers = new Set<NodeJS.Timeout>();
   let client: { readonly port: number; readonly address: string } | undefined;
   const later = (delay: number, send: () => void): void => {
+    // Without a timer, which takes a millisecond at least.
+    if (delay === 0) {
+      send();
+      return;
+    }
     const timer = setTimeout(() => {
       timers.delete(timer);
       send();

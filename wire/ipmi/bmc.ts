@@ -45,6 +45,8 @@ export interface SolOptions {
   readonly serial: SerialPort;
   /** The port on which this BMC listens, for consoles. */
   readonly port: number;
+  /** After this time without an acknowledgement, a packet is sent again. Default: 250. */
+  readonly resendMs?: number;
 }
 /** How a BMC deviates from the specification, for tests of consoles. */
 export interface Oddities {

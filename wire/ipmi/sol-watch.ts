@@ -11,7 +11,7 @@ export const ACTIVE_ELSEWHERE = 0x80;
 
 /** What a BMC says about SOL. */
 interface PayloadState {
-  /** Absent: the BMC does not say. */
+  /** Absent: the BMC does not support the question. */
   readonly active?: boolean;
   /** The ID of the session that has it. */
   readonly holder?: number;
@@ -42,15 +42,16 @@ interface SolWatch {
  * @param restart is called when the payload was activated again
  */
 export function createSolWatch(silent: IpmiError, activation: readonly number[], restart: () => void): SolWatch {
-  /** The state right after the activation, if the BMC says it. */
+  /** The state right after the activation; undefined as long as the BMC has not answered. */
   let activated: PayloadState | undefined;
   /** @returns why the console ends. After an outage, a BMC may have ended SOL, or another console may have it, while the session is alive. */
   const look = async (send: Ask): Promise<IpmiError | undefined> => {
     const now = await payloadState(send);
     if (!now) return silent;
     // A BMC that says "inactive" right after the activation is not trusted.
+    const isTrusted = activated === undefined || activated.active === true;
+    if (isTrusted && now.active === false) return reactivate(send);
     if (!activated?.active) activated ??= now;
-    else if (now.active === false) return reactivate(send);
     else if (now.holder !== undefined && activated.holder !== undefined && now.holder !== activated.holder) return takenOver();
     return undefined;
   };
@@ -58,7 +59,12 @@ export function createSolWatch(silent: IpmiError, activation: readonly number[],
     const again = await send(COMMANDS.activatePayload, activation);
     if (!again) return silent;
     const completionCode = again[0]!;
-    if (completionCode === ACTIVE_ELSEWHERE) return takenOver();
+    if (completionCode === ACTIVE_ELSEWHERE) {
+      if (activated) return takenOver();
+      // It says "inactive", and refuses because this console has SOL.
+      activated = { active: false };
+      return undefined;
+    }
     if (completionCode !== COMPLETION.ok) return notActivated(completionCode);
     restart();
     activated = await payloadState(send);

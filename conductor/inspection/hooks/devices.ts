@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../../model/json';
 import type { Change, InspectionData } from './hook';
 
 const objectsOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
-/** A ramdisk sends PCI devices in plugin_data, a Redfish service in the inventory. */
+/** A ramdisk sends PCI devices in plugin_data, a BMC in the inventory. */
 const pciDevices = ({ pluginData, inventory }: InspectionData): readonly JsonObject[] => {
   const fromRamdisk = objectsOf(pluginData['pci_devices']);
   return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as JsonObject)['pci_devices']);

@@ -1,5 +1,5 @@
 /** The table of inspection hooks, and the selection by option. */
-import { matchDisks, parseHints } from '../../../model/hints';
+import { matchDisks, parseHints } from '../../../model/agent/hints';
 import { repr } from '../../../model/python';
 import type { InventoryDisk } from '../../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
@@ -30,7 +30,7 @@ function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDis
   throw plainFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
-/** [inspector]hooks and [redfish]inspection_hooks select hooks and their order. @internal */
+/** [inspector]hooks, or the option of an inspect interface, selects hooks and their order. @internal */
 export const HOOKS: readonly Hook[] = [
   {
     name: 'ramdisk-error',

@@ -19,6 +19,7 @@ import {
   textOf,
   type RedfishResource,
 } from '../../../wire/redfish';
+import type { InternalKey } from '../../../model/internal-info';
 import type { InterfacePeriodic, Task } from '../../interfaces';
 import { readTaskOrJob } from '../jobs';
 import { managersOf } from '../managers';
@@ -172,7 +173,7 @@ export const FORGOTTEN = 'the service has forgotten the task of the update, and 
 /** Discards the remaining updates (a key of driver_internal_info) of a failed step, so that they do not continue by themselves. */
 export const discardFailedUpdates = (
   name: string,
-  key: string,
+  key: InternalKey,
   states: InterfacePeriodic['states'],
   forget: (task: Task) => Promise<void>,
 ): InterfacePeriodic => ({

@@ -7,6 +7,7 @@ import { silentLog, type Log } from '../../../model/log';
 import { NOBODY } from '../../../policy/caller';
 import { useApi } from '../../support/api';
 import { testClock } from '../../support/clock';
+import { NEWEST } from '../../support/newest';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-htpasswd-'));
 const file = join(folder, 'htpasswd');
@@ -26,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString('base64')}`;
 const api = useApi({ 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': file });
 const ask = (path: string, authorization?: string, method = 'GET') =>
-  api.ask(method, path, 115, authorization === undefined ? {} : { headers: { Authorization: authorization } });
+  api.ask(method, path, NEWEST, authorization === undefined ? {} : { headers: { Authorization: authorization } });
 
 it.each([
   ['admin:secret', 200],
@@ -94,7 +95,7 @@ it.each([
 );
 
 it('requires a login before it reads the body or checks the version', async () => {
-  expect((await api.ask('POST', '/v1/nodes', 115, { body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(401);
+  expect((await api.ask('POST', '/v1/nodes', NEWEST, { body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(401);
   expect((await api.ask('GET', '/v1/nodes', '1.999')).status).toBe(401);
 });
 

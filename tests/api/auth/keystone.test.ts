@@ -13,6 +13,7 @@ import { startFakeKeystone, tokenBody, type FakeKeystone } from '../../support/f
 import { useApi } from '../../support/api';
 import { optionsOf } from '../../support/options';
 import { until } from '../../support/until';
+import { NEWEST } from '../../support/newest';
 
 const TOKENS: Readonly<Record<string, unknown>> = {
   good: tokenBody(),
@@ -411,7 +412,7 @@ describe('the API', () => {
     { 'X-Storage-Token': '' },
     { 'X-User-Id': 'root', 'X-Roles': 'admin' },
   ])('refuses %p without asking Keystone', async (headers) => {
-    const answer = await api.ask('GET', '/v1/nodes', 115, { headers });
+    const answer = await api.ask('GET', '/v1/nodes', NEWEST, { headers });
     expect(answer.status).toBe(401);
     expect(answer.headers['www-authenticate']).toBe('Keystone uri="http://127.0.0.1:1/identity/v3/"');
     expect(answer.body).toEqual({
@@ -420,7 +421,7 @@ describe('the API', () => {
   });
 
   it('answers 503 when Keystone cannot be reached, except for public paths', async () => {
-    const answer = await api.ask('GET', '/v1/nodes', 115, { headers: { 'X-Auth-Token': 'x' } });
+    const answer = await api.ask('GET', '/v1/nodes', NEWEST, { headers: { 'X-Auth-Token': 'x' } });
     expect(answer).toMatchObject({ status: 503, body: { code: '503 Service Unavailable', title: 'Service Unavailable' } });
     expect((await api.ask('GET', '/v1')).status).toBe(200);
     expect((await api.ask('GET', '/v1/lookup')).status).toBe(400);

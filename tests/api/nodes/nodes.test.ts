@@ -1,9 +1,10 @@
 import { matching, useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi({ 'api.max_limit': 3 });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
-const create = (body: object) => api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', ...body } });
-const patch = (ident: string, body: unknown, minor = 115) => api.ask('PATCH', `/v1/nodes/${ident}`, minor, { body });
+const create = (body: object) => api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', ...body } });
+const patch = (ident: string, body: unknown, minor = NEWEST) => api.ask('PATCH', `/v1/nodes/${ident}`, minor, { body });
 
 /** Replaces a function of a table by one that does the same and notes each call. */
 function spy(asked: string[], name: string, table: Record<string, (...given: unknown[]) => unknown>) {
@@ -71,7 +72,7 @@ describe('creation', () => {
   );
   it("accepts the caller's project as the owner, and uses the initial state of the version", async () => {
     const headers = { 'X-Project-Id': 'mine' };
-    expect((await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', owner: 'mine' }, headers })).body.owner).toBe(
+    expect((await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', owner: 'mine' }, headers })).body.owner).toBe(
       'mine',
     );
     const old = await api.ask('POST', '/v1/nodes', 10, { body: { driver: 'fake-hardware' } });
@@ -105,7 +106,7 @@ describe('lists', () => {
   beforeEach(async () => {
     for (const name of ['two', 'three', 'four']) await create({ name, resource_class: 'big', description: `${name} of them`, shard: name });
   });
-  const names = async (query: string, minor = 115): Promise<unknown> => {
+  const names = async (query: string, minor = NEWEST): Promise<unknown> => {
     const { body, fault } = await api.ask('GET', `/v1/nodes${query}`, minor);
     return body.nodes?.map(({ name }) => name) ?? fault;
   };
@@ -256,7 +257,7 @@ describe('traits', () => {
   const traits = async () => (await api.ask('GET', '/v1/nodes/one/traits')).body.traits;
   it('are replaced, added and removed', async () => {
     expect(
-      (await api.ask('PUT', '/v1/nodes/one/traits', 115, { body: { traits: ['CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_A'] } })).status,
+      (await api.ask('PUT', '/v1/nodes/one/traits', NEWEST, { body: { traits: ['CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_A'] } })).status,
     ).toBe(204);
     const added = await api.ask('PUT', '/v1/nodes/one/traits/CUSTOM_B');
     expect(added.headers['location']).toBe(`${api.url()}/v1/nodes/one/traits/CUSTOM_B`);
@@ -274,7 +275,7 @@ describe('traits', () => {
     [{}, /^A single node trait may be added via PUT/],
     [{ traits: 5 }, /^Schema error for body: 5 is not of type 'array'$/],
   ])('are refused: %j', async (body, sentence) => {
-    expect(await api.ask('PUT', '/v1/nodes/one/traits', 115, { body })).toMatchObject({
+    expect(await api.ask('PUT', '/v1/nodes/one/traits', NEWEST, { body })).toMatchObject({
       status: 400,
       fault: matching(sentence),
     });

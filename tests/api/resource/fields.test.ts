@@ -1,5 +1,6 @@
 import { loadDocument, type FieldRow } from '../../../api/schema/document';
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const document = loadDocument();
@@ -7,8 +8,8 @@ const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const PORT = 'bbbbbbbb-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: NODE, name: 'one' } });
-  await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: NODE, uuid: PORT, address: '52:54:00:00:00:01' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: NODE, name: 'one' } });
+  await api.ask('POST', '/v1/ports', NEWEST, { body: { node_uuid: NODE, uuid: PORT, address: '52:54:00:00:00:01' } });
 });
 
 const gated = (resource: string): (readonly [string, number, FieldRow])[] =>

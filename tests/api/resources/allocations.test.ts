@@ -1,5 +1,6 @@
 /** Allocations, shards and events: what the API takes, shows and refuses. */
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const ask = (...given: Parameters<typeof api.ask>) => api.ask(...given);
@@ -10,7 +11,7 @@ beforeEach(async () => {
   await api.database.query('DELETE FROM nodes; DELETE FROM allocations');
   await api.database.store().nodes.create({ uuid: NODE, driver: 'fake-hardware', name: 'one', resource_class: 'gold', shard: 'left' });
 });
-const make = (body: object, minor = 115) =>
+const make = (body: object, minor = NEWEST) =>
   ask('POST', '/v1/allocations', minor, { body: { uuid: UUID, resource_class: 'gold', ...body } });
 
 it('an allocation is created, shown, changed and deleted', async () => {
@@ -59,30 +60,30 @@ it.each([
   ['GET', '/v1/allocations?owner=x', 59, undefined, 406, 'Request not acceptable.'],
   ['GET', '/v1/allocations?fields=owner', 59, undefined, 400, `Schema error: 'owner' is not one of ${NAMES}]`],
   ['GET', '/v1/allocations?fields=nosuch', 60, undefined, 400, `Schema error: 'nosuch' is not one of ${NAMES}, 'owner']`],
-  ['GET', '/v1/allocations?marker=zz', 115, undefined, 400, "Schema error: 'zz' is not a 'uuid'"],
-  ['GET', '/v1/allocations?node=nobody', 115, undefined, 400, 'Node nobody could not be found.'],
-  ['GET', '/v1/allocations/a%20b', 115, undefined, 400, 'Expected a logical name or UUID but received a b.'],
-  ['GET', '/v1/nodes/nobody/allocation', 115, undefined, 400, 'Node nobody could not be found.'],
-  ['POST', '/v1/allocations', 115, {}, 400, 'The resource_class field is mandatory when not backfilling'],
-  ['POST', '/v1/allocations', 115, { uuid: 'zz', resource_class: 'x' }, 400, 'Expected UUID for uuid: zz'],
-  ['POST', '/v1/allocations', 115, { name: 'a b', resource_class: 'x' }, 400, "Cannot create allocation with invalid name 'a b'"],
-  ['POST', '/v1/allocations', 115, { node: NOBODY }, 400, `Node ${NOBODY} could not be found.`],
+  ['GET', '/v1/allocations?marker=zz', NEWEST, undefined, 400, "Schema error: 'zz' is not a 'uuid'"],
+  ['GET', '/v1/allocations?node=nobody', NEWEST, undefined, 400, 'Node nobody could not be found.'],
+  ['GET', '/v1/allocations/a%20b', NEWEST, undefined, 400, 'Expected a logical name or UUID but received a b.'],
+  ['GET', '/v1/nodes/nobody/allocation', NEWEST, undefined, 400, 'Node nobody could not be found.'],
+  ['POST', '/v1/allocations', NEWEST, {}, 400, 'The resource_class field is mandatory when not backfilling'],
+  ['POST', '/v1/allocations', NEWEST, { uuid: 'zz', resource_class: 'x' }, 400, 'Expected UUID for uuid: zz'],
+  ['POST', '/v1/allocations', NEWEST, { name: 'a b', resource_class: 'x' }, 400, "Cannot create allocation with invalid name 'a b'"],
+  ['POST', '/v1/allocations', NEWEST, { node: NOBODY }, 400, `Node ${NOBODY} could not be found.`],
   ['POST', '/v1/allocations', 57, { node: 'one' }, 400, "Schema error: Additional properties are not allowed ('node' was unexpected)"],
   ['POST', '/v1/allocations', 59, { owner: null, resource_class: 'x' }, 406, 'Request not acceptable.'],
-  ['POST', '/v1/allocations', 115, { resource_class: 'x', candidate_nodes: ['one', 'nobody'] }, 400, 'Nodes cannot be found: nobody'],
+  ['POST', '/v1/allocations', NEWEST, { resource_class: 'x', candidate_nodes: ['one', 'nobody'] }, 400, 'Nodes cannot be found: nobody'],
   [
     'POST',
     '/v1/allocations',
-    115,
+    NEWEST,
     { resource_class: 'x', traits: ['lower'] },
     400,
     "Schema error: 'lower' is not valid under any of the given schemas. Possible root cause: 'lower' does not match '^CUSTOM_[A-Z0-9_]+$'",
   ],
   ['GET', '/v1/shards', 81, undefined, 404, 'The API version does not allow shards'],
-  ['GET', '/v1/shards/left', 115, undefined, 404, 'The resource could not be found.'],
+  ['GET', '/v1/shards/left', NEWEST, undefined, 404, 'The resource could not be found.'],
   ['POST', '/v1/events', 53, {}, 404, 'The API is not supported for this version'],
-  ['POST', '/v1/events', 115, {}, 400, "Schema error: 'events' is a required property"],
-  ['POST', '/v1/events', 115, { events: [] }, 400, 'Schema error: [] should be non-empty'],
+  ['POST', '/v1/events', NEWEST, {}, 400, "Schema error: 'events' is a required property"],
+  ['POST', '/v1/events', NEWEST, { events: [] }, 400, 'Schema error: [] should be non-empty'],
 ] as const)('%s %s at 1.%s: %j is refused', async (method, path, minor, body, status, fault) =>
   expect(await ask(method, path, minor, { body })).toMatchObject({ status, fault }),
 );
@@ -95,12 +96,12 @@ it.each([
   [[{ op: 'replace', path: '/extra', value: 5 }], "Schema error for patch: 5 is not of type 'object', 'null'"],
 ] as const)('refuses the patch %j', async (body, fault) => {
   await make({});
-  expect(await ask('PATCH', `/v1/allocations/${UUID}`, 115, { body })).toMatchObject({ status: 400, fault });
+  expect(await ask('PATCH', `/v1/allocations/${UUID}`, NEWEST, { body })).toMatchObject({ status: 400, fault });
 });
 
 it('an allocation is owned by the project of the request', async () => {
   const body = { uuid: UUID, resource_class: 'gold' };
-  const made = await ask('POST', '/v1/allocations', 115, { body, headers: { 'x-project-id': 'alice' } });
+  const made = await ask('POST', '/v1/allocations', NEWEST, { body, headers: { 'x-project-id': 'alice' } });
   expect(made).toMatchObject({ status: 201, body: { owner: 'alice' } });
 });
 
@@ -108,7 +109,7 @@ it("the owner of a node cannot be changed while the node's allocation has an own
   await make({ owner: 'alice' });
   await api.database.store().nodes.update(NODE, { allocation_uuid: UUID, instance_uuid: UUID });
   const body = [{ op: 'replace', path: '/owner', value: 'bob' }];
-  expect(await ask('PATCH', '/v1/nodes/one', 115, { body })).toMatchObject({
+  expect(await ask('PATCH', '/v1/nodes/one', NEWEST, { body })).toMatchObject({
     status: 409,
     fault: `Cannot update owner of node "${NODE}" while it is allocated to an allocation with an  owner.`,
   });

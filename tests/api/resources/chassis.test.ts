@@ -1,11 +1,12 @@
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const ask = (...given: Parameters<typeof api.ask>) => api.ask(...given);
 beforeEach(() => api.database.query('DELETE FROM chassis'));
 const UUID = 'c0000000-0000-4000-8000-000000000001';
 const make = (more: object = {}) =>
-  ask('POST', '/v1/chassis', 115, { body: { uuid: UUID, description: 'row 3', extra: { a: 1 }, ...more } });
+  ask('POST', '/v1/chassis', NEWEST, { body: { uuid: UUID, description: 'row 3', extra: { a: 1 }, ...more } });
 
 it('a chassis is created, shown, changed and deleted', async () => {
   const made = await make();
@@ -23,7 +24,7 @@ it('a chassis is created, shown, changed and deleted', async () => {
     { op: 'remove', path: '/extra' },
     { op: 'replace', path: '/description', value: 'row 4' },
   ];
-  expect(await ask('PATCH', `/v1/chassis/${UUID}`, 115, { body })).toMatchObject({
+  expect(await ask('PATCH', `/v1/chassis/${UUID}`, NEWEST, { body })).toMatchObject({
     status: 200,
     body: { description: 'row 4', extra: {} },
   });
@@ -62,12 +63,12 @@ it.each([
   [{ nosuch: 7 }, "Schema error for chassis: Additional properties are not allowed ('nosuch' was unexpected)"],
   [[], "Schema error for chassis: [] is not of type 'object'"],
 ])('a new chassis with the body %j is refused', async (body, fault) =>
-  expect(await ask('POST', '/v1/chassis', 115, { body })).toMatchObject({ status: 400, fault }),
+  expect(await ask('POST', '/v1/chassis', NEWEST, { body })).toMatchObject({ status: 400, fault }),
 );
 
 it('a patch cannot change the UUID of a chassis or add an unknown field', async () => {
   await make();
-  const patch = (body: unknown) => ask('PATCH', `/v1/chassis/${UUID}`, 115, { body });
+  const patch = (body: unknown) => ask('PATCH', `/v1/chassis/${UUID}`, NEWEST, { body });
   expect((await patch([{ op: 'remove', path: '/uuid' }])).fault).toBe('Cannot overwrite UUID for an existing Chassis.');
   expect((await patch([{ op: 'add', path: '/nosuch', value: 1 }])).fault).toBe(
     'Cannot patch /nosuch. Only the following can be updated: uuid, extra, description',
@@ -79,7 +80,7 @@ it('a chassis lists its nodes, and cannot be deleted while it has nodes', async 
   const node = 'a0000000-0000-4000-8000-000000000001';
   const nowhere = 'c0000000-0000-4000-8000-00000000000f';
   const enrol = (chassis: string) =>
-    ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: node, chassis_uuid: chassis } });
+    ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: node, chassis_uuid: chassis } });
   expect(await enrol(nowhere)).toMatchObject({ status: 400, fault: `Chassis ${nowhere} could not be found.` });
   expect((await enrol(UUID)).body['chassis_uuid']).toBe(UUID);
   expect(await ask('DELETE', `/v1/chassis/${UUID}`)).toMatchObject({

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi({
   'recorder.max_pushes_per_minute': 8,
@@ -16,7 +17,7 @@ let token: string;
 const disk = (serial: string, more: object = {}) => ({ name: '/dev/sda', serial, size: 1000, model: 'M', ...more });
 const hardware = (...disks: object[]) => ({ disks, interfaces: [{ mac_address: '52:54:00:00:00:01' }], cpu: { count: 8 } });
 const push = (body: object | string, headers: Record<string, string> = {}) =>
-  ask('PUT', `/v1/nodes/${node}/hardware`, 115, { body, headers: { 'X-Recorder-Token': token, ...headers } });
+  ask('PUT', `/v1/nodes/${node}/hardware`, NEWEST, { body, headers: { 'X-Recorder-Token': token, ...headers } });
 const changes = async (query = '') => {
   const { body } = await ask('GET', `/v1/nodes/${node}/hardware/changes${query}`);
   return (body['changes'] as readonly Record<string, unknown>[]).map(({ kind, component, key }) => [kind, component, key]);
@@ -124,7 +125,7 @@ it('accepts only the latest token of the node itself, until that is revoked', as
   const body = { hardware: hardware() };
   const headers = { 'X-Recorder-Token': token };
   for (const ident of [other, 'one', randomUUID()])
-    expect((await ask('PUT', `/v1/nodes/${ident}/hardware`, 115, { body, headers })).status).toBe(403);
+    expect((await ask('PUT', `/v1/nodes/${ident}/hardware`, NEWEST, { body, headers })).status).toBe(403);
   const old = token;
   token = (await ask('POST', `/v1/nodes/${node}/hardware/token`)).body['token'] as string;
   expect((await push(body, { 'X-Recorder-Token': old })).status).toBe(403);

@@ -1,11 +1,12 @@
 /** Images with names: what is checked, and that nothing else happens to an image. */
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const UUID = 'aaaaaaaa-0000-4000-8000-000000000001';
 const IMAGE = { name: 'debian-13', image_source: 'http://192.0.2.1/debian.qcow2' };
-const create = (body: object) => api.ask('POST', '/v1/images', 115, { body: { ...IMAGE, ...body } });
-const patch = (body: unknown) => api.ask('PATCH', '/v1/images/debian-13', 115, { body });
+const create = (body: object) => api.ask('POST', '/v1/images', NEWEST, { body: { ...IMAGE, ...body } });
+const patch = (body: unknown) => api.ask('PATCH', '/v1/images/debian-13', NEWEST, { body });
 beforeEach(async () => {
   await api.database.query('DELETE FROM images');
 });

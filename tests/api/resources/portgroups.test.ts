@@ -1,4 +1,5 @@
 import { matching, useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -7,16 +8,16 @@ const BOND = 'dddddddd-0000-4000-8000-000000000001';
 const OTHER = 'dddddddd-0000-4000-8000-000000000002';
 const PORT = 'bbbbbbbb-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
-const create = (body: object, minor = 115) => api.ask('POST', '/v1/portgroups', minor, { body: { node_uuid: ONE, ...body } });
-const patch = (body: unknown, minor = 115) => api.ask('PATCH', `/v1/portgroups/${BOND}`, minor, { body });
-const addPort = (body: object, minor = 115) =>
+const create = (body: object, minor = NEWEST) => api.ask('POST', '/v1/portgroups', minor, { body: { node_uuid: ONE, ...body } });
+const patch = (body: unknown, minor = NEWEST) => api.ask('PATCH', `/v1/portgroups/${BOND}`, minor, { body });
+const addPort = (body: object, minor = NEWEST) =>
   api.ask('POST', '/v1/ports', minor, { body: { address: MAC, node_uuid: ONE, uuid: PORT, ...body } });
-const patchPort = (body: unknown, minor = 115) => api.ask('PATCH', `/v1/ports/${PORT}`, minor, { body });
+const patchPort = (body: unknown, minor = NEWEST) => api.ask('PATCH', `/v1/ports/${PORT}`, minor, { body });
 
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one', shard: 'left' } });
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: TWO, name: 'two' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one', shard: 'left' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: TWO, name: 'two' } });
   await create({ uuid: BOND, name: 'bond0', address: '52:54:00:00:00:AA' });
 });
 
@@ -28,13 +29,13 @@ it('a portgroup has the configured mode by default, and shows its ports as links
 });
 
 it.each([
-  [{ name: 'bond0' }, 115, 409, 'A portgroup with name bond0 already exists.'],
-  [{ address: '52:54:00:00:00:aa' }, 115, 409, 'A portgroup with MAC address 52:54:00:00:00:aa already exists.'],
-  [{ uuid: BOND }, 115, 409, `A portgroup with UUID ${BOND} already exists.`],
-  [{ name: 'a b' }, 115, 400, "Cannot create portgroup with invalid name 'a b'"],
-  [{ node_uuid: BOND }, 115, 400, `Node ${BOND} could not be found.`],
-  [{ node_uuid: undefined }, 115, 400, "Schema error for portgroup: 'node_uuid' is a required property"],
-  [{ dynamic_portgroup: true }, 115, 400, /'dynamic_portgroup' was unexpected/],
+  [{ name: 'bond0' }, NEWEST, 409, 'A portgroup with name bond0 already exists.'],
+  [{ address: '52:54:00:00:00:aa' }, NEWEST, 409, 'A portgroup with MAC address 52:54:00:00:00:aa already exists.'],
+  [{ uuid: BOND }, NEWEST, 409, `A portgroup with UUID ${BOND} already exists.`],
+  [{ name: 'a b' }, NEWEST, 400, "Cannot create portgroup with invalid name 'a b'"],
+  [{ node_uuid: BOND }, NEWEST, 400, `Node ${BOND} could not be found.`],
+  [{ node_uuid: undefined }, NEWEST, 400, "Schema error for portgroup: 'node_uuid' is a required property"],
+  [{ dynamic_portgroup: true }, NEWEST, 400, /'dynamic_portgroup' was unexpected/],
   [{ mode: 'x' }, 25, 406, 'Request not acceptable.'],
   [{}, 22, 404, 'The API is not supported for this version'],
 ])('a new portgroup with %j at 1.%p is refused with %p', async (body, minor, status, sentence) => {
@@ -73,13 +74,13 @@ it('the portgroups of a node are listed by its UUID only, with a next link to al
 });
 
 it.each([
-  [[{ op: 'remove', path: '/mode' }], 115, 400, "'mode' is a mandatory attribute and can not be removed"],
+  [[{ op: 'remove', path: '/mode' }], NEWEST, 400, "'mode' is a mandatory attribute and can not be removed"],
   [[{ op: 'add', path: '/properties/a', value: 1 }], 25, 406, 'Request not acceptable.'],
-  [[{ op: 'replace', path: '/name', value: 'a b' }], 115, 400, `Portgroup ${BOND}: Cannot change name to invalid name 'a b'`],
-  [[{ op: 'replace', path: '/node_uuid', value: 'nobody' }], 115, 400, /^Unable to apply the requested node_uuid 'nobody'/],
+  [[{ op: 'replace', path: '/name', value: 'a b' }], NEWEST, 400, `Portgroup ${BOND}: Cannot change name to invalid name 'a b'`],
+  [[{ op: 'replace', path: '/node_uuid', value: 'nobody' }], NEWEST, 400, /^Unable to apply the requested node_uuid 'nobody'/],
   [
     [{ op: 'replace', path: '/dynamic_portgroup', value: true }],
-    115,
+    NEWEST,
     400,
     /properties, standalone_ports_supported, physical_network, category$/,
   ],
@@ -119,8 +120,8 @@ describe('the ports of a portgroup', () => {
     expect((await api.ask('DELETE', `/v1/nodes/${ONE}`)).status).toBe(204);
   });
   it.each([
-    [{ portgroup_uuid: OTHER }, 115, 400, `Portgroup ${OTHER} could not be found.`],
-    [{ portgroup_uuid: BOND, node_uuid: TWO }, 115, 400, 'Port can not be added to a portgroup belonging to a different node.'],
+    [{ portgroup_uuid: OTHER }, NEWEST, 400, `Portgroup ${OTHER} could not be found.`],
+    [{ portgroup_uuid: BOND, node_uuid: TWO }, NEWEST, 400, 'Port can not be added to a portgroup belonging to a different node.'],
     [{ portgroup_uuid: BOND }, 23, 406, 'Request not acceptable.'],
   ])('are refused with %j at 1.%p with %p', async (body, minor, status, fault) => {
     expect(await addPort(body, minor)).toMatchObject({ status, fault });

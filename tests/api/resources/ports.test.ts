@@ -1,16 +1,17 @@
 import { matching, useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const PORT = 'bbbbbbbb-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
-const create = (body: object, minor = 115) =>
+const create = (body: object, minor = NEWEST) =>
   api.ask('POST', '/v1/ports', minor, { body: { address: '52:54:00:00:00:02', node_uuid: ONE, ...body } });
-const patch = (body: unknown, minor = 115) => api.ask('PATCH', `/v1/ports/${PORT}`, minor, { body });
+const patch = (body: unknown, minor = NEWEST) => api.ask('PATCH', `/v1/ports/${PORT}`, minor, { body });
 
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
-  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one', shard: 'left' } });
+  await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one', shard: 'left' } });
   await create({
     uuid: PORT,
     address: MAC.toUpperCase(),
@@ -32,28 +33,28 @@ it('stores and shows MAC addresses in lower case', async () => {
 });
 
 it.each([
-  [{ address: '52-54-00-00-00-02' }, 115, 400, 'Expected valid MAC address for address: 52-54-00-00-00-02'],
-  [{ address: MAC }, 115, 409, `A port with MAC address ${MAC} already exists.`],
-  [{ node_uuid: PORT }, 115, 400, `Node ${PORT} could not be found.`],
-  [{ node_uuid: 'zz' }, 115, 400, 'Expected UUID for node_uuid: zz'],
-  [{ node_uuid: undefined, node_ident: 'nobody' }, 115, 400, 'Node None could not be found.'],
+  [{ address: '52-54-00-00-00-02' }, NEWEST, 400, 'Expected valid MAC address for address: 52-54-00-00-00-02'],
+  [{ address: MAC }, NEWEST, 409, `A port with MAC address ${MAC} already exists.`],
+  [{ node_uuid: PORT }, NEWEST, 400, `Node ${PORT} could not be found.`],
+  [{ node_uuid: 'zz' }, NEWEST, 400, 'Expected UUID for node_uuid: zz'],
+  [{ node_uuid: undefined, node_ident: 'nobody' }, NEWEST, 400, 'Node None could not be found.'],
   [{ node_uuid: undefined, node_ident: 'one' }, 93, 406, 'Request not acceptable.'],
-  [{ node_ident: 'one' }, 115, 400, /is valid under each of {'required': \['node_uuid'\]}, {'required': \['node_ident'\]}$/],
-  [{ bogus: 1 }, 115, 400, "Schema error for port: Additional properties are not allowed ('bogus' was unexpected)"],
+  [{ node_ident: 'one' }, NEWEST, 400, /is valid under each of {'required': \['node_uuid'\]}, {'required': \['node_ident'\]}$/],
+  [{ bogus: 1 }, NEWEST, 400, "Schema error for port: Additional properties are not allowed ('bogus' was unexpected)"],
   [{ pxe_enabled: true }, 18, 406, 'Request not acceptable.'],
-  [{ physical_network: '' }, 115, 400, 'A non-empty value is required when setting physical_network'],
-  [{ portgroup_uuid: PORT }, 115, 400, `Portgroup ${PORT} could not be found.`],
+  [{ physical_network: '' }, NEWEST, 400, 'A non-empty value is required when setting physical_network'],
+  [{ portgroup_uuid: PORT }, NEWEST, 400, `Portgroup ${PORT} could not be found.`],
   [
     { local_link_connection: { switch_id: 'zz', port_id: 'p' } },
-    115,
+    NEWEST,
     400,
     'Expected a MAC address or OpenFlow datapath ID but received zz.',
   ],
-  [{ local_link_connection: { x: 1 } }, 115, 400, /Possible root cause: Additional properties are not allowed \('x' was unexpected\)$/],
+  [{ local_link_connection: { x: 1 } }, NEWEST, 400, /Possible root cause: Additional properties are not allowed \('x' was unexpected\)$/],
   [{ local_link_connection: { network_type: 'unmanaged' } }, 63, 406, 'Request not acceptable.'],
   [
     { is_smartnic: true, local_link_connection: { port_id: 'p', switch_id: MAC } },
-    115,
+    NEWEST,
     400,
     'Smart NIC port must have port_id and hostname in local_link_connection',
   ],
@@ -108,27 +109,27 @@ it('a patch changes only what differs', async () => {
   expect(api.conductor.calls.at(-1)).toEqual({ name: 'updatePort', arguments: [PORT, { extra: { a: 1 } }] });
 });
 it.each([
-  [[{ op: 'replace', path: '/address', value: 'zz' }], 115, 400, 'Expected valid MAC address for address: zz'],
-  [[{ op: 'remove', path: '/address' }], 115, 400, "Schema error for patch: 'address' is a required property"],
+  [[{ op: 'replace', path: '/address', value: 'zz' }], NEWEST, 400, 'Expected valid MAC address for address: zz'],
+  [[{ op: 'remove', path: '/address' }], NEWEST, 400, "Schema error for patch: 'address' is a required property"],
   [
     [{ op: 'replace', path: '/node_uuid', value: 'zz' }],
-    115,
+    NEWEST,
     400,
     "Unable to apply the requested node_uuid 'zz'. Requested value was invalid.",
   ],
   [
     [{ op: 'add', path: '/node_ident', value: 'one' }],
-    115,
+    NEWEST,
     400,
     'Adding a new attribute (/node_ident) to the root of the resource is not allowed',
   ],
   [[{ op: 'replace', path: '/pxe_enabled', value: true }], 18, 406, 'Request not acceptable.'],
-  [[{ op: 'remove', path: '/local_link_connection/port_id' }], 115, 400, /Possible root cause: 'port_id' is a required property$/],
+  [[{ op: 'remove', path: '/local_link_connection/port_id' }], NEWEST, 400, /Possible root cause: 'port_id' is a required property$/],
   [[{ op: 'add', path: '/local_link_connection/network_type', value: 'managed' }], 63, 406, 'Request not acceptable.'],
-  [[{ op: 'replace', path: '/physical_network', value: '' }], 115, 400, 'A non-empty value is required when setting physical_network'],
+  [[{ op: 'replace', path: '/physical_network', value: '' }], NEWEST, 400, 'A non-empty value is required when setting physical_network'],
   [
     [{ op: 'replace', path: '/uuid', value: 'x' }],
-    115,
+    NEWEST,
     400,
     /^Cannot patch \/uuid\. Only the following can be updated: address, extra, is_smartnic, local_link_connection, node_ident, node_uuid, physical_network, portgroup_uuid, pxe_enabled, name, description, vendor, category, available_for_dynamic_portgroup$/,
   ],

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi({
   'oslo_middleware.enable_proxy_headers_parsing': true,
@@ -19,7 +20,7 @@ const store = () => api.database.store();
 const SECRET = 'secret-of-the-agent';
 /** The requests of an agent at this address. */
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
-const beat = (body: object, minor = 115, address = '10.0.0.2', uuid = ONE) =>
+const beat = (body: object, minor = NEWEST, address = '10.0.0.2', uuid = ONE) =>
   api.ask('POST', `/v1/heartbeat/${uuid}`, minor, {
     ...from(address),
     body: { callback_url: 'https://10.0.0.2:9999', agent_version: '1.0', agent_token: SECRET, ...body },
@@ -27,7 +28,7 @@ const beat = (body: object, minor = 115, address = '10.0.0.2', uuid = ONE) =>
 
 /** A node without earlier reports, whose agent has a token. */
 async function newNode(): Promise<string> {
-  const { body } = await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' } });
+  const { body } = await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware' } });
   await store().nodes.update(body.uuid, { provision_state: 'wait call-back' });
   await store().nodes.mergeInternal(body.uuid, { agent_secret_token: SECRET });
   return body.uuid;
@@ -37,10 +38,10 @@ const historyOf = (uuid: string) => store().history.list({ where: { node_uuid: u
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
   await api.database.query('DELETE FROM leases');
-  await api.ask('POST', '/v1/nodes', 115, {
+  await api.ask('POST', '/v1/nodes', NEWEST, {
     body: { driver: 'fake-hardware', uuid: ONE, name: 'one', properties: { cpus: 2 }, instance_info: { configdrive: 'x' } },
   });
-  await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: ONE, address: MAC } });
+  await api.ask('POST', '/v1/ports', NEWEST, { body: { node_uuid: ONE, address: MAC } });
   await store().nodes.update(ONE, { provision_state: 'wait call-back' });
 });
 
@@ -85,8 +86,8 @@ describe('lookup', () => {
     expect(await api.ask('GET', `/v1/lookup${query}`)).toMatchObject({ status, fault: sentence }),
   );
   it('finds nothing when the addresses are of two nodes', async () => {
-    const { body } = await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' } });
-    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: body.uuid, address: '52:54:00:00:00:02' } });
+    const { body } = await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware' } });
+    await api.ask('POST', '/v1/ports', NEWEST, { body: { node_uuid: body.uuid, address: '52:54:00:00:00:02' } });
     expect((await api.ask('GET', `/v1/lookup?addresses=${MAC},52:54:00:00:00:02`)).status).toBe(404);
   });
   it.each([
@@ -122,17 +123,21 @@ describe('heartbeat', () => {
     expect(api.conductor.calls.at(-1)!.arguments[1]).toMatchObject({ agentStatusMessage: shortened('x'.repeat(900_000), 2 ** 16) });
   });
   it.each([
-    [{ callback_url: undefined }, 115, 'Missing mandatory parameter: callback_url'],
-    [{ callback_url: 'http://x' }, 115, 'TLS is required by configuration'],
-    [{ agent_token: undefined }, 115, 'Agent token is required for heartbeat processing.'],
-    [{ agent_token: 'wrong' }, 115, 'Invalid or missing agent token received.'],
-    [{ agent_token: 'x'.repeat(SECRET.length) }, 115, 'Invalid or missing agent token received.'],
-    [{ agent_version: undefined }, 115, 'Agent did not transmit a version, and a version is required. Please update the agent being used.'],
+    [{ callback_url: undefined }, NEWEST, 'Missing mandatory parameter: callback_url'],
+    [{ callback_url: 'http://x' }, NEWEST, 'TLS is required by configuration'],
+    [{ agent_token: undefined }, NEWEST, 'Agent token is required for heartbeat processing.'],
+    [{ agent_token: 'wrong' }, NEWEST, 'Invalid or missing agent token received.'],
+    [{ agent_token: 'x'.repeat(SECRET.length) }, NEWEST, 'Invalid or missing agent token received.'],
+    [
+      { agent_version: undefined },
+      NEWEST,
+      'Agent did not transmit a version, and a version is required. Please update the agent being used.',
+    ],
     [{}, 35, 'Field "agent_version" not recognised'],
     [{ agent_verify_ca: 'x' }, 67, 'Field "agent_verify_ca" not recognised in this version'],
     [{ agent_status: 'end' }, 71, 'Fields "agent_status" and "agent_status_message" not recognised.'],
     [{ agent_status: 'nosuch' }, 72, 'Agent status is invalid. Valid states are start,end,error.'],
-    [{ nosuch: 1 }, 115, 'Unexpected arguments: nosuch'],
+    [{ nosuch: 1 }, NEWEST, 'Unexpected arguments: nosuch'],
   ])('with %j at 1.%p is refused', async (body, minor, sentence) => {
     const asked = api.conductor.calls.length;
     expect(await beat(body, minor)).toMatchObject({ status: 400, fault: sentence });
@@ -156,7 +161,7 @@ describe('heartbeat', () => {
   });
   it('of an unknown node, or of a node without a token, is refused', async () => {
     expect(
-      (await api.ask('POST', '/v1/heartbeat/nobody', 115, { body: { callback_url: 'https://x', agent_token: 'x', agent_version: '1' } }))
+      (await api.ask('POST', '/v1/heartbeat/nobody', NEWEST, { body: { callback_url: 'https://x', agent_token: 'x', agent_version: '1' } }))
         .status,
     ).toBe(404);
     await store().nodes.mergeInternal(ONE, { agent_secret_token: undefined });
@@ -177,7 +182,7 @@ describe('the host of callback_url', () => {
     ['10.0.0.2', 'https://198.51.100.9:1'],
     ['10.0.0.2', 'https://agents.example'],
   ])('of an agent at %s may be that of %s', async (address, callback_url) =>
-    expect((await beat({ callback_url }, 115, address)).status).toBe(202),
+    expect((await beat({ callback_url }, NEWEST, address)).status).toBe(202),
   );
   it('may not be an address that an inventory claims', async () => {
     const interfaces = [{ name: 'eth1', mac_address: MAC, ipv4_address: '10.0.9.2', ipv6_address: '2001:db8::9' }];
@@ -185,7 +190,7 @@ describe('the host of callback_url', () => {
     for (const host of ['10.0.9.2', '[2001:db8::9]', '10.0.9.3', '[2001:db8::5054:ff:fe00:1]', 'agent'])
       expect([host, (await beat({ callback_url: `https://${host}:9999` })).status]).toEqual([host, 400]);
     // Where the request comes from is no claim.
-    expect((await beat({ callback_url: 'https://10.0.9.2:9999' }, 115, '10.0.9.2')).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.9.2:9999' }, NEWEST, '10.0.9.2')).status).toBe(202);
   });
   it('may be an address of network_data', async () => {
     await store().nodes.update(ONE, { network_data: { networks: [{ ip_address: '10.0.8.2/24' }] } });
@@ -194,10 +199,10 @@ describe('the host of callback_url', () => {
   });
   it('may be the address of a lease', async () => {
     await lease('10.0.0.7');
-    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '10.0.0.7')).status).toBe(202);
-    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::5054:ff:fe00:1')).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, NEWEST, '10.0.0.7')).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, NEWEST, '2001:db8::5054:ff:fe00:1')).status).toBe(202);
     await lease('10.0.0.7', Date.now() - 1);
-    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::5054:ff:fe00:1')).status).toBe(400);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, NEWEST, '2001:db8::5054:ff:fe00:1')).status).toBe(400);
   });
   it.each([
     ['10.0.0.2', 'https://10.0.0.3:9999', `the request came from 10.0.0.2, ${UNKNOWN}`],
@@ -212,14 +217,14 @@ describe('the host of callback_url', () => {
     ['127.0.0.1', 'https://127.0.0.1:6385', 'this server listens there'],
   ])('of an agent at %s may not be that of %s', async (address, callback_url, reason) => {
     const calls = api.conductor.calls.length;
-    expect(await beat({ callback_url }, 115, address)).toMatchObject({ status: 400, fault: refusal(reason) });
+    expect(await beat({ callback_url }, NEWEST, address)).toMatchObject({ status: 400, fault: refusal(reason) });
     expect(api.conductor.calls.length).toBe(calls);
   });
   it('is logged at each refusal, and recorded in the history only once in some minutes', async () => {
     const uuid = await newNode();
     api.logged.length = 0;
-    await beat({ callback_url: 'https://10.0.0.3' }, 115, '10.0.0.2', uuid);
-    await beat({ callback_url: 'https://10.0.0.4' }, 115, '10.0.0.2', uuid);
+    await beat({ callback_url: 'https://10.0.0.3' }, NEWEST, '10.0.0.2', uuid);
+    await beat({ callback_url: 'https://10.0.0.4' }, NEWEST, '10.0.0.2', uuid);
     expect(api.logged).toEqual(['heartbeat refused', 'heartbeat refused']);
     expect((await historyOf(uuid)).map(({ event }) => event)).toEqual([
       `A heartbeat was refused: the agent cannot be called at 10.0.0.3, since the request came from 10.0.0.2, ${UNKNOWN}`,
@@ -236,7 +241,7 @@ describe('a request from another address than DHCP gave', () => {
   /** Formed from the MAC address, as SLAAC does (RFC 4291 Appendix A). */
   const OF_MAC = '2001:db8::5054:ff:fe00:7';
   const lease = (mac: string, address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac, address, expires_at });
-  const lookup = (address: string) => api.ask('GET', `/v1/lookup?addresses=${MAC}`, 115, from(address));
+  const lookup = (address: string) => api.ask('GET', `/v1/lookup?addresses=${MAC}`, NEWEST, from(address));
   const inspected = (address: string) =>
     api.ask('POST', '/v1/continue_inspection', 84, {
       ...from(address),
@@ -244,7 +249,7 @@ describe('a request from another address than DHCP gave', () => {
     });
   beforeEach(async () => {
     await store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET });
-    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: ONE, address: OTHER } });
+    await api.ask('POST', '/v1/ports', NEWEST, { body: { node_uuid: ONE, address: OTHER } });
     await lease(MAC, '10.0.0.2');
     await lease(OTHER, '10.0.0.7');
   });
@@ -259,7 +264,7 @@ describe('a request from another address than DHCP gave', () => {
     const calls = api.conductor.calls.length;
     expect(await lookup('10.0.0.66')).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
     expect(await inspected('10.0.0.66')).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
-    expect(await beat({ callback_url: 'https://10.0.0.66' }, 115, '10.0.0.66')).toMatchObject({
+    expect(await beat({ callback_url: 'https://10.0.0.66' }, NEWEST, '10.0.0.66')).toMatchObject({
       status: 400,
       fault: "The heartbeat did not come from an address of the node's machine.",
     });
@@ -269,10 +274,10 @@ describe('a request from another address than DHCP gave', () => {
   it('is recorded in the history', async () => {
     const uuid = await newNode();
     const mac = '52:54:00:00:00:08';
-    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: uuid, address: mac } });
+    await api.ask('POST', '/v1/ports', NEWEST, { body: { node_uuid: uuid, address: mac } });
     await lease(mac, '10.0.0.8');
-    await api.ask('GET', `/v1/lookup?node_uuid=${uuid}`, 115, from('10.0.0.66'));
-    await beat({}, 115, '10.0.0.66', uuid);
+    await api.ask('GET', `/v1/lookup?node_uuid=${uuid}`, NEWEST, from('10.0.0.66'));
+    await beat({}, NEWEST, '10.0.0.66', uuid);
     expect(await historyOf(uuid)).toMatchObject([
       { severity: 'ERROR', event: 'A request of an agent was refused: the request came from 10.0.0.66, but DHCP gave the node 10.0.0.8' },
     ]);
@@ -362,5 +367,7 @@ describe('with enable_ramdisk_endpoints = false', () => {
     ['GET', '/v1/lookup?node_uuid=' + ONE, undefined],
     ['POST', `/v1/heartbeat/${ONE}`, { callback_url: 'https://x' }],
     ['POST', '/v1/continue_inspection', { inventory: { interfaces: [{ mac_address: MAC }] } }],
-  ])('%s %s is refused', async (method, path, body) => expect((await off.ask(method, path, 115, body ? { body } : {})).status).toBe(403));
+  ])('%s %s is refused', async (method, path, body) =>
+    expect((await off.ask(method, path, NEWEST, body ? { body } : {})).status).toBe(403),
+  );
 });

@@ -1,5 +1,6 @@
 import { loadDocument } from '../../../api/server';
 import { useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const { min, max } = loadDocument();
@@ -51,5 +52,5 @@ function expectedAt(minor: number): string {
 }
 
 it('lists the resources of all 115 versions of Ironic 39, in its order, byte for byte', async () => {
-  for (let minor = 1; minor <= 115; minor++) expect((await api.ask('GET', '/v1', minor)).text).toBe(expectedAt(minor));
+  for (let minor = 1; minor <= NEWEST; minor++) expect((await api.ask('GET', '/v1', minor)).text).toBe(expectedAt(minor));
 });

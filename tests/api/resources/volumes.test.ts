@@ -1,4 +1,5 @@
 import { matching, useApi } from '../../support/api';
+import { NEWEST } from '../../support/newest';
 
 const api = useApi();
 const ask = (...given: Parameters<typeof api.ask>) => api.ask(...given);
@@ -20,7 +21,7 @@ beforeEach(async () => {
   await api.database.store().nodes.create({ uuid: NODE, driver: 'fake-hardware', name: 'one' });
   await api.database.store().nodes.create({ uuid: OTHER, driver: 'fake-hardware', owner: 'alice' });
 });
-const make = (kind: string, body: object) => ask('POST', `/v1/volume/${kind}`, 115, { body });
+const make = (kind: string, body: object) => ask('POST', `/v1/volume/${kind}`, NEWEST, { body });
 
 it.each([
   ['connectors', CONNECTOR, { connector_id: 'iqn.y' }],
@@ -32,7 +33,7 @@ it.each([
   expect((await ask('GET', `/v1/volume/${kind}/${UUID}`)).body).toEqual(made.body);
   const [[field, value]] = Object.entries(change) as [[string, unknown]];
   const body = [{ op: 'replace', path: `/${field}`, value }];
-  expect(await ask('PATCH', `/v1/volume/${kind}/${UUID}`, 115, { body })).toMatchObject({ status: 200, body: change });
+  expect(await ask('PATCH', `/v1/volume/${kind}/${UUID}`, NEWEST, { body })).toMatchObject({ status: 200, body: change });
   expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'updateVolume', arguments: [kind.slice(0, -1), UUID, change] });
   expect((await ask('DELETE', `/v1/volume/${kind}/${UUID}`)).status).toBe(204);
   expect(await ask('GET', `/v1/volume/${kind}/${UUID}`)).toMatchObject({
@@ -62,7 +63,7 @@ it('lists the connectors of all nodes, or of one', async () => {
 
 it('passes even a patch that changes nothing to the conductor', async () => {
   await make('connectors', CONNECTOR);
-  expect((await ask('PATCH', `/v1/volume/connectors/${UUID}`, 115, { body: [] })).status).toBe(200);
+  expect((await ask('PATCH', `/v1/volume/connectors/${UUID}`, NEWEST, { body: [] })).status).toBe(200);
   expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'updateVolume', arguments: ['connector', UUID, {}] });
 });
 
@@ -77,29 +78,29 @@ const NOBODY = 'c0000000-0000-4000-8000-000000000000';
 it.each([
   ['GET', '/v1/volume', 31, undefined, 404, 'The API is not supported for this version'],
   ['GET', '/v1/volume/connectors', 31, undefined, 404, ''],
-  ['GET', '/v1/volume/connectors?fields=uuid&detail=true', 115, undefined, 400, "Can't fetch a subset of fields with 'detail' set"],
+  ['GET', '/v1/volume/connectors?fields=uuid&detail=true', NEWEST, undefined, 400, "Can't fetch a subset of fields with 'detail' set"],
   [
     'GET',
     '/v1/volume/connectors?sort_key=node_uuid',
-    115,
+    NEWEST,
     undefined,
     400,
     'The sort_key value "node_uuid" is an invalid field for sorting',
   ],
-  ['GET', '/v1/nodes/one/volume/connectors', 115, undefined, 404, 'Node one could not be found.'],
-  ['GET', `/v1/nodes/${NODE}/volume/connectors/x`, 115, undefined, 400, 'Malformed request URI.'],
-  ['POST', '/v1/volume/connectors', 115, {}, 400, "Schema error for connector: 'connector_id' is a required property"],
-  ['POST', '/v1/volume/targets', 115, { ...TARGET, boot_index: '1' }, 400, "Schema error for target: '1' is not of type 'integer'"],
-  ['POST', '/v1/volume/targets', 115, { ...TARGET, node_uuid: 'one' }, 400, 'Expected UUID for node_uuid: one'],
+  ['GET', '/v1/nodes/one/volume/connectors', NEWEST, undefined, 404, 'Node one could not be found.'],
+  ['GET', `/v1/nodes/${NODE}/volume/connectors/x`, NEWEST, undefined, 400, 'Malformed request URI.'],
+  ['POST', '/v1/volume/connectors', NEWEST, {}, 400, "Schema error for connector: 'connector_id' is a required property"],
+  ['POST', '/v1/volume/targets', NEWEST, { ...TARGET, boot_index: '1' }, 400, "Schema error for target: '1' is not of type 'integer'"],
+  ['POST', '/v1/volume/targets', NEWEST, { ...TARGET, node_uuid: 'one' }, 400, 'Expected UUID for node_uuid: one'],
   [
     'POST',
     '/v1/volume/targets',
-    115,
+    NEWEST,
     { ...TARGET, node_uuid: NOBODY },
     400,
     `Invalid input for field/attribute node_uuid. Value: '${NOBODY}'. `,
   ],
-  ['DELETE', '/v1/volume/targets', 115, undefined, 400, 'Missing mandatory parameter: target_uuid'],
+  ['DELETE', '/v1/volume/targets', NEWEST, undefined, 400, 'Missing mandatory parameter: target_uuid'],
 ] as const)('%s %s at 1.%s is refused', async (method, path, minor, body, status, fault) =>
   expect(await ask(method, path, minor, { body })).toMatchObject({ status, fault }),
 );
@@ -118,5 +119,5 @@ it.each([
   ],
 ] as const)('refuses the patch %j', async (body, fault) => {
   await make('connectors', CONNECTOR);
-  expect(await ask('PATCH', `/v1/volume/connectors/${UUID}`, 115, { body })).toMatchObject({ status: 400, fault });
+  expect(await ask('PATCH', `/v1/volume/connectors/${UUID}`, NEWEST, { body })).toMatchObject({ status: 400, fault });
 });

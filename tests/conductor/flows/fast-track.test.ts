@@ -27,7 +27,7 @@ const nodeWith = (changes: Partial<NodeRecord>): FlowTask =>
     driver: {
       ...withDeploy({ steps: [step('a')], tearDownCleaning: async () => {}, tearDownService: async () => {} }),
       network: { ...noopNetwork },
-      power: { supported: ['power on', 'power off', 'rebooting'], get: async () => 'power on', set: async () => {} },
+      power: { get: async () => 'power on', on: async () => {}, off: async () => {}, reset: async () => {} },
     },
     contents: { store: { runbooks: { find: async () => undefined } } as never },
   });

@@ -16,7 +16,7 @@ import { noopNetwork } from '../../../drivers/network/noop';
 import { Fault } from '../../../model/errors';
 import type { JsonObject, NodeRecord } from '../../../model/records';
 import { flowTask, type FlowTask } from '../../support/flow-task';
-import { NODE_UUID } from '../../support/task';
+import { foreign, NODE_UUID } from '../../support/task';
 import { no, running, said, step, withDeploy, type Given } from './parts';
 
 const check = (flow: Flow, event: keyof Flow['admit'], given: Given, args: object = {}) =>
@@ -280,7 +280,7 @@ describe('a failure', () => {
   it('of a rescue removes its passwords and the data of its agent', async () => {
     const info = { rescue_password: 'p', hashed_rescue_password: 'h', image_source: 'x' };
     const { node } = await failure(rescue, {
-      node: { instance_info: info, driver_internal_info: { agent_url: 'x', step_poll_every: 2, a: 1 } },
+      node: { instance_info: info, driver_internal_info: { agent_url: 'x', step_poll_every: 2, ...foreign({ a: 1 }) } },
     });
     expect(node()).toMatchObject({ instance_info: { image_source: 'x' }, driver_internal_info: { a: 1 } });
     expect(Object.keys(node().instance_info)).toEqual(['image_source']);
@@ -293,7 +293,7 @@ describe('a failure', () => {
   it('of a tear-down still removes the instance and its automatic lessee', async () => {
     const instance = { instance_uuid: 'i', instance_name: 'n', instance_info: { a: 1 }, protected_reason: 'r', allocation_uuid: null };
     const own = await failure(undeploy, {
-      node: { ...instance, lessee: 'l', driver_internal_info: { automatic_lessee: true, instance: {}, b: 2 } },
+      node: { ...instance, lessee: 'l', driver_internal_info: { automatic_lessee: true, instance: {}, ...foreign({ b: 2 }) } },
     });
     expect(own.node()).toMatchObject({ instance_uuid: null, instance_name: null, instance_info: {}, protected_reason: null, lessee: null });
     expect(own.node().driver_internal_info).toEqual({ b: 2, deploy_steps: null });
@@ -491,7 +491,9 @@ describe('the end of a flow', () => {
     expect(await message(flow.finish(flowTask(given).task))).toBe(expected);
   });
   it('of an inspection records its time, and removes the data of the lookup', async () => {
-    const { task, node } = flowTask({ node: { inspection_started_at: 'x', driver_internal_info: { lookup_bmc_addresses: [], a: 1 } } });
+    const { task, node } = flowTask({
+      node: { inspection_started_at: 'x', driver_internal_info: { lookup_bmc_addresses: [], ...foreign({ a: 1 }) } },
+    });
     await inspect.finish(task);
     expect(node()).toMatchObject({ inspection_started_at: null, inspection_finished_at: '2026-02-03T04:05:06.000000+00:00' });
     expect(node().driver_internal_info).toEqual({ a: 1 });
@@ -579,12 +581,12 @@ describe('the clean-up after an abort', () => {
       'Failed to tear down cleaning after aborting the operation',
     ],
   ])('sets last_error, and removes the steps and the data of the agent: %s', async (_, flow, given, text) => {
-    const { node, events } = await cleanUp(flow, { ...given, node: { driver_internal_info: { agent_url: 'x', a: 1 } } });
+    const { node, events } = await cleanUp(flow, { ...given, node: { driver_internal_info: { agent_url: 'x', ...foreign({ a: 1 }) } } });
     expect([node().last_error, events]).toEqual([text, []]);
     expect(node().driver_internal_info).toEqual({ a: 1, [`${flow.kind}_steps`]: null });
   });
   it('of a rescue is recorded, and takes the node into maintenance if it fails', async () => {
-    const good = await cleanUp(rescue, { node: { driver_internal_info: { agent_url: 'x', a: 1 } } });
+    const good = await cleanUp(rescue, { node: { driver_internal_info: { agent_url: 'x', ...foreign({ a: 1 }) } } });
     expect(good.events).toEqual(['record rescue: By request, the rescue operation was aborted.']);
     expect([good.node().last_error, good.node().driver_internal_info]).toEqual([null, { a: 1 }]);
     const bad = await cleanUp(rescue, { driver: { rescue: { ...fakeRescue, cleanUp: no('x') } } });

@@ -16,7 +16,7 @@ const LISTED = [
   ['service', service],
 ] as const;
 /** The key of driver_internal_info. */
-const withoutRamdisk = (kind: 'clean' | 'service'): string => (kind === 'clean' ? 'cleaning_disable_ramdisk' : 'service_disable_ramdisk');
+const withoutRamdisk = (kind: 'clean' | 'service') => (kind === 'clean' ? 'cleaning_disable_ramdisk' : 'service_disable_ramdisk');
 /** A node whose client named these steps. */
 const listing = (kind: 'clean' | 'service', steps: readonly JsonObject[], more: JsonObject = {}): Partial<NodeRecord> => ({
   target_provision_state: kind === 'clean' ? 'manageable' : 'active',

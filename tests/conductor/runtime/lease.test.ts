@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { fenced } from '../../../conductor/core/fenced';
+import { fenced, fencedConnections } from '../../../conductor/core/fenced';
 import { createLease } from '../../../conductor/runtime/lease';
+import { UNFENCED, type Connections } from '../../../drivers/interfaces';
 import { silentLog } from '../../../model/log';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
@@ -114,4 +115,28 @@ it('fenced() runs no function of a driver once the node is not held', async () =
     await expect(order).rejects.toThrow('lost');
   expect(told).toHaveLength(4);
   expect(guarded.tables).toEqual({ step: 'x' });
+});
+
+it('fencedConnections() checks before each function of each client, of new ones too, except those of UNFENCED', async () => {
+  const told: string[] = [];
+  let held: true | Promise<void> = true;
+  const client = (name: string) => ({
+    request: async () => void told.push(`${name} request`),
+    other: async () => void told.push(`${name} other`),
+  });
+  const names = ['ipmi', 'redfish', 'protocol of the future', ...UNFENCED];
+  const given = Object.fromEntries(names.map((name) => [name, name === 'apiUrl' ? () => told.push(name) : client(name)]));
+  const made = fencedConnections(given as unknown as Connections, { stillHeld: () => held }) as unknown as Record<
+    string,
+    ReturnType<typeof client>
+  >;
+  await made['ipmi']!.request();
+  expect(told).toEqual(['ipmi request']);
+  const lost = Promise.reject(new Error('lost'));
+  lost.catch(() => {});
+  held = lost;
+  for (const name of names.slice(0, 3))
+    for (const work of [made[name]!.request(), made[name]!.other()]) await expect(work).rejects.toThrow('lost');
+  expect(told).toHaveLength(1);
+  for (const name of UNFENCED) expect(made[name]).toBe(given[name]);
 });

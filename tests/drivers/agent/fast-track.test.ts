@@ -13,7 +13,7 @@ const there: Partial<NodeRecord> = { driver_info: { fast_track: true }, driver_i
 it.each<[boolean, string, Partial<NodeRecord>]>([
   [true, 'sent a recent heartbeat', {}],
   [false, 'was forgotten since a recent inspection', { driver_internal_info: { agent_last_heartbeat: NOW }, inspection_finished_at: NOW }],
-  [false, 'has a URL and no token', { driver_internal_info: { ...spoken, agent_secret_token: undefined } }],
+  [false, 'has a URL and no token', { driver_internal_info: { agent_url: spoken.agent_url, agent_last_heartbeat: NOW } }],
   [
     true,
     'has just sent the report of an inspection',

@@ -30,7 +30,7 @@ it('writes an entry before and after each step and power action, with the fencin
   const one = steps.find(({ step }) => step === 'count_step')!;
   expect(one.resumable).toBe(false);
   expect(await one.run(task, { token: 'first' })).toEqual({ kind: 'done' });
-  await power['fake']!.set(task, 'rebooting');
+  await power['fake']!.reset!(task);
   const events = readFileSync(file, 'utf8')
     .trim()
     .split('\n')
@@ -49,6 +49,6 @@ it('writes no end entry for a power action that failed', async () => {
   const file = join(folder, 'cut');
   const { power } = withStepLog(INTERFACES, file);
   const broken = { ...task, save: async () => Promise.reject(new Error('the lock was lost')) } as unknown as Task;
-  await expect(power['fake']!.set(broken, 'power on')).rejects.toThrow('the lock was lost');
+  await expect(power['fake']!.on!(broken)).rejects.toThrow('the lock was lost');
   expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(1);
 });

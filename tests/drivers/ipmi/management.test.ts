@@ -1,4 +1,5 @@
-import { ipmiManagement, ipmiPower } from '../../../drivers/ipmi/management';
+import { ipmiManagement } from '../../../drivers/ipmi/management';
+import { ipmiPower } from '../../../drivers/ipmi/power';
 import { ipmiVendor } from '../../../drivers/ipmi/vendor';
 import { ipmiTarget } from '../../../drivers/ipmi/target';
 import type { Power } from '../../../drivers/interfaces';
@@ -7,6 +8,7 @@ import { IpmiError, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS } from '../../../wire/ipmi/constants';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { bmcTask } from '../bmc-task';
+import { setPower } from '../../support/power';
 
 const A = { ipmi_address: '192.0.2.7' };
 
@@ -185,12 +187,12 @@ describe('power', () => {
     ['soft rebooting', {}, ['00 02 05', '00 01', '00 02 01']],
   ])('set to "%s" of a machine with %j sends the expected chassis control commands', async (state, node, expected) => {
     const { task, sent } = bench({ node });
-    await ipmiPower.set(task, state);
+    await setPower(ipmiPower, task, state);
     expect(sent).toEqual(expected);
   });
   it('set to "soft rebooting" is refused where the machine must not be off', async () => {
     const { task, sent } = bench({ node: { disable_power_off: true } });
-    await expect(ipmiPower.set(task, 'soft rebooting')).rejects.toThrow('which disable_power_off forbids');
+    await expect(setPower(ipmiPower, task, 'soft rebooting')).rejects.toThrow('which disable_power_off forbids');
     expect(sent).toEqual([]);
   });
   it('get fails on an empty response', async () => {
@@ -198,7 +200,7 @@ describe('power', () => {
   });
   it('set fails within the timeout when the machine does not power off', async () => {
     const { task, slept } = bench({ answer: (words) => (words === '00 01' ? Buffer.from([1]) : Buffer.alloc(0)) });
-    await expect(ipmiPower.set(task, 'rebooting', 10)).rejects.toMatchObject({
+    await expect(setPower(ipmiPower, task, 'rebooting', 10)).rejects.toMatchObject({
       status: 409,
       message: 'Failed to set node power state to power off.',
     });
@@ -258,14 +260,14 @@ describe('boot device', () => {
     await ipmiManagement.setBootDevice(task, 'disk', true);
     expect(node().driver_internal_info).toMatchObject({ persistent_boot_device: 'disk' });
     expect(await ipmiManagement.getBootDevice(task)).toEqual({ device: 'disk', persistent: true });
-    await ipmiPower.set(task, 'power on');
-    await ipmiPower.set(task, 'rebooting');
+    await setPower(ipmiPower, task, 'power on');
+    await setPower(ipmiPower, task, 'rebooting');
     const said = '00 08 05 a0 08 00 00 00';
     expect(sent).toEqual([said, said, '00 02 01', '00 02 00', '00 01', said, '00 02 01']);
     sent.length = 0;
     await ipmiManagement.setBootDevice(task, 'pxe', false);
-    await ipmiPower.set(task, 'power on');
-    await ipmiPower.set(task, 'power on');
+    await setPower(ipmiPower, task, 'power on');
+    await setPower(ipmiPower, task, 'power on');
     expect(sent).toEqual(['00 08 05 a0 04 00 00 00', '00 02 01', said, '00 02 01']);
   });
 });
@@ -300,7 +302,7 @@ describe('BMC errors', () => {
   });
   it.each<[string, (task: ReturnType<typeof bench>['task']) => Promise<unknown>]>([
     ['power status', (task) => ipmiPower.get(task)],
-    ['power soft', (task) => ipmiPower.set(task, 'soft power off')],
+    ['power soft', (task) => setPower(ipmiPower, task, 'soft power off')],
     ['chassis bootparam get 5', (task) => ipmiManagement.getBootDevice(task)],
     ['raw 0x00 0x08 0x03 0x08', (task) => ipmiManagement.setBootDevice(task, 'pxe', false)],
   ])('the failure of %s names the operation', async (what, act) => {

@@ -7,6 +7,7 @@ import { BEHAVIOURS } from '../../support/odd-bmc/behaviours';
 import { oddBmc } from '../../support/odd-bmc/odd-bmc';
 import { OPERATIONS } from '../../support/odd-bmc/operations';
 import { bmcTask } from '../bmc-task';
+import { setPower } from '../../support/power';
 
 /** Behaviour → operation → how its outcome differs from that with a correct BMC. */
 const DIFFERENT: Readonly<Record<string, Readonly<Record<string, (usual: never) => unknown>>>> = {
@@ -35,7 +36,7 @@ async function outcome(behaviour: string, operation: string): Promise<unknown> {
       options: { 'redfish.read_timeout': 5 },
       connections: { redfish },
     });
-    Object.defineProperty(task, 'power', { value: (target: Power) => redfishPower.set(task, target) });
+    Object.defineProperty(task, 'power', { value: (target: Power) => setPower(redfishPower, task, target) });
     const result = await OPERATIONS[operation]!(task, bmc).catch(
       (error: unknown) => `${(error as Error).name}: ${(error as Error).message}`,
     );

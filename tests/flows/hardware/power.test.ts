@@ -29,6 +29,26 @@ it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
   expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
 });
 
+it('composes a soft reboot, unless the driver has one', async () => {
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on' }) });
+  const { uuid } = await enrol({ provision_state: 'manageable' });
+  await conductor.setPower(uuid, 'soft rebooting');
+  await conductor.idle();
+  expect(machine.orders).toEqual(['soft power off', 'power on']);
+  expect(await node(uuid)).toMatchObject({ power_state: 'power on', target_power_state: null, last_error: null });
+});
+it('does not compose a soft reboot of a machine that must stay on', async () => {
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on' }) });
+  const { uuid } = await enrol({ provision_state: 'manageable', disable_power_off: true });
+  await conductor.setPower(uuid, 'soft rebooting');
+  await conductor.idle();
+  expect(machine.orders).toEqual([]);
+  expect(await node(uuid)).toMatchObject({
+    target_power_state: null,
+    last_error: like(/Failed to set node power state to soft rebooting\.$/),
+  });
+});
+
 it.each([false, true])('leaves a soft reboot to the driver, also if the machine must not be off (%s)', async (stays) => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', rebootsSoftly: true }) });
   const { uuid } = await enrol({ provision_state: 'manageable', disable_power_off: stays });
@@ -77,7 +97,7 @@ it.each<[string, NodeChanges, number, RegExp]>([
   ['sideways', {}, 400, /"sideways" can not be performed/],
   ['power on', { driver_info: {} }, 400, /bmc/],
 ])('refuses "%s" for a node with %j', async (target, changes, status, text) => {
-  const { conductor, enrol, node } = await start();
+  const { conductor, enrol, node } = await start({ machine: newMachine({ isHardOnly: true }) });
   const { uuid } = await enrol({ provision_state: 'manageable', ...changes });
   await expect(conductor.setPower(uuid, target)).rejects.toMatchObject({ status, message: like(text) });
   expect((await node(uuid)).target_power_state).toBeNull();

@@ -11,6 +11,7 @@ import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
 import { optionsOf } from '../../support/options';
 import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
+import { NEWEST_VERSION } from '../../support/newest';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-openid-'));
 const log = join(folder, 'log');
@@ -77,7 +78,7 @@ const send = (method: string, path: string, token?: string): Promise<Response> =
   fetch(`${url}${path}`, {
     method,
     headers: {
-      'X-OpenStack-Ironic-API-Version': '1.115',
+      'X-OpenStack-Ironic-API-Version': NEWEST_VERSION,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
     },

@@ -6,6 +6,7 @@ import { hashSync } from 'bcryptjs';
 import { timestamp } from '../../../model/clock';
 import { useApi } from '../../support/api';
 import { like } from '../../support/expect';
+import { NEWEST } from '../../support/newest';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
 const users = join(folder, 'users');
@@ -71,8 +72,8 @@ it('refuses a log-in that a form of another site could send', async () => {
 it('accepts the cookie alone for reading, but requires the CSRF token for a change', async () => {
   const { cookie, csrf } = await session('ann');
   const create = (headers: Readonly<Record<string, string>>) =>
-    api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' }, headers: { cookie, ...headers } });
-  expect((await api.ask('GET', '/v1/nodes', 115, { headers: { cookie } })).status).toBe(200);
+    api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware' }, headers: { cookie, ...headers } });
+  expect((await api.ask('GET', '/v1/nodes', NEWEST, { headers: { cookie } })).status).toBe(200);
   expect((await create({})).status).toBe(401);
   expect((await create({ 'x-csrf-token': 'another' })).status).toBe(401);
   expect((await create({ 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' })).status).toBe(401);
@@ -83,12 +84,12 @@ it('shows a tenant only their nodes, and offers no action that they may not do',
   const headers = { cookie: admin.cookie, 'x-csrf-token': admin.csrf };
   for (const owner of ['p1', 'p2'])
     expect(
-      (await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', name: `of-${owner}`, owner }, headers })).status,
+      (await api.ask('POST', '/v1/nodes', NEWEST, { body: { driver: 'fake-hardware', name: `of-${owner}`, owner }, headers })).status,
     ).toBe(201);
   const { cookie, csrf } = await session('ben');
-  const list = await api.ask('GET', '/v1/nodes?fields=name', 115, { headers: { cookie } });
+  const list = await api.ask('GET', '/v1/nodes?fields=name', NEWEST, { headers: { cookie } });
   expect(list.body.nodes.map(({ name }) => name)).toEqual(['of-p1']);
-  expect((await api.ask('GET', '/v1/nodes/of-p2', 115, { headers: { cookie } })).status).toBe(404);
+  expect((await api.ask('GET', '/v1/nodes/of-p2', NEWEST, { headers: { cookie } })).status).toBe(404);
   const { body } = await api.ask('GET', '/ui/session', null, { headers: { cookie } });
   expect(body).toMatchObject({
     caller: { user: 'ben', project: 'p1' },
@@ -97,17 +98,17 @@ it('shows a tenant only their nodes, and offers no action that they may not do',
   const offered = Object.values(body['may'] as Readonly<Record<string, readonly string[]>>).flat();
   expect(offered.filter((policy) => !/get$|list$/.test(policy))).toEqual([]);
   const change = { body: { target: 'power on' }, headers: { cookie, 'x-csrf-token': csrf } };
-  expect((await api.ask('PUT', '/v1/nodes/of-p1/states/power', 115, change)).status).toBe(403);
+  expect((await api.ask('PUT', '/v1/nodes/of-p1/states/power', NEWEST, change)).status).toBe(403);
 });
 it('shows the counts of all nodes only to users who may list all nodes', async () => {
   const { stateCounts } = api.database.store();
   const at = timestamp(Date.now() - 60_000);
   await stateCounts.record(at, at);
-  const read = async (user: string) => api.ask('GET', '/v1/state_counts', 115, { headers: { cookie: (await session(user)).cookie } });
+  const read = async (user: string) => api.ask('GET', '/v1/state_counts', NEWEST, { headers: { cookie: (await session(user)).cookie } });
   const { status, body } = await read('ann');
   expect({ status, body }).toEqual({ status: 200, body: { now: like(/T/), state_counts: [{ at, counts: { enroll: 3 } }] } });
   for (const user of ['ben', 'carl']) expect((await read(user)).status).toBe(403);
-  expect((await api.ask('GET', '/v1/state_counts', 115)).status).toBe(401);
+  expect((await api.ask('GET', '/v1/state_counts', NEWEST)).status).toBe(401);
 });
 it('offers a project member actions that depend on whether the project owns or leases the node', async () => {
   const { cookie } = await session('carl');
@@ -126,7 +127,7 @@ it('shows simulated machines, which contain passwords, only to users who may cre
 });
 it('sends WWW-Authenticate to clients, but not to scripts of the page, where browsers would open a dialogue', async () => {
   const challengeOf = async (headers: Readonly<Record<string, string>>) =>
-    (await api.ask('GET', '/v1/nodes', 115, { headers })).headers['www-authenticate'];
+    (await api.ask('GET', '/v1/nodes', NEWEST, { headers })).headers['www-authenticate'];
   const script = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
   expect(await challengeOf({})).toMatch(/^Basic /);
   expect(await challengeOf({ ...script, 'sec-fetch-mode': 'navigate' })).toMatch(/^Basic /);
@@ -137,7 +138,7 @@ it('ends the session at the log-out', async () => {
   const ended = await api.ask('DELETE', '/ui/session', null, { headers: { cookie, 'content-type': 'application/json' } });
   expect(ended.status).toBe(204);
   expect(ended.headers['set-cookie']).toEqual(['bloomery_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0']);
-  expect((await api.ask('GET', '/v1/nodes', 115, { headers: { cookie } })).status).toBe(401);
+  expect((await api.ask('GET', '/v1/nodes', NEWEST, { headers: { cookie } })).status).toBe(401);
   expect((await api.ask('GET', '/ui/session', null, { headers: { cookie } })).body['caller']).toBeNull();
 });
 it('answers 404 to a log-in at an OpenID provider if none is configured', async () => {

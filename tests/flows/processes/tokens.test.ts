@@ -11,6 +11,7 @@ import { runCommand } from '../../support/command';
 import { useDatabase } from '../../support/database';
 import { fakeSettings, openProcesses, type Processes } from '../../support/processes';
 import { until } from '../../support/until';
+import { NEWEST_VERSION } from '../../support/newest';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-tokens-'));
 const [users, roles, log] = ['users', 'roles', 'log'].map((name) => join(folder, name)) as [string, string, string];
@@ -46,7 +47,7 @@ const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` }
 const send = (host: string, method: string, path: string, headers: Headers, body?: object): Promise<Response> =>
   fetch(`${urls[host]}${path}`, {
     method,
-    headers: { 'X-OpenStack-Ironic-API-Version': '1.115', 'content-type': 'application/json', ...headers },
+    headers: { 'X-OpenStack-Ironic-API-Version': NEWEST_VERSION, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 const statusOf = async (...request: Parameters<typeof send>): Promise<number> => (await send(...request)).status;

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { customAgentDeploy } from '../../../drivers/agent/deploy';
 import { agentInspect } from '../../../drivers/agent/inspect';
 import { agentRescue } from '../../../drivers/agent/rescue';
-import { done, wait, type PlannedStep, type Power, type Task } from '../../../drivers/interfaces';
+import { done, wait, type PlannedStep, type Task } from '../../../drivers/interfaces';
 import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import type { Clock } from '../../../model/clock';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
@@ -27,9 +27,11 @@ let agent: FakeAgent;
 const STEP: PlannedStep = { interface: 'deploy', step: 'check', priority: 10 };
 const powers = new Map<string, string>();
 const power = {
-  supported: ['power on', 'power off', 'rebooting'] as Power[],
+  rebootsByReset: true,
   get: async ({ node }: Task) => powers.get(node.uuid) ?? 'power off',
-  set: async ({ node }: Task, target: Power) => void powers.set(node.uuid, target === 'power off' ? target : 'power on'),
+  on: async ({ node }: Task) => void powers.set(node.uuid, 'power on'),
+  off: async ({ node }: Task) => void powers.set(node.uuid, 'power off'),
+  reset: async ({ node }: Task) => void powers.set(node.uuid, 'power on'),
 };
 const nothing = async (): Promise<void> => {};
 const test = interfacesOf(newMachine());

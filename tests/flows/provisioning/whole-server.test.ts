@@ -16,6 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => whole.close(), 30_000);
 
+/** Each has a machine of its own. They mostly wait, so all run at the same time, and each test waits for its own. */
+const flows: (readonly [name: string, run: () => Promise<void>])[] = [];
+const flow = (name: string, run: () => Promise<void>): void => void flows.push([name, run]);
+
 let next = 0;
 /** A machine of its own for each test, enrolled and brought to `state`. */
 async function machineIn(
@@ -39,7 +43,7 @@ const set = async (uuid: string, path: string, value: unknown): Promise<void> =>
   expect(answer).toMatchObject({ status: 200 });
 };
 
-it('a machine goes from enroll to active, through a rebuild and back to available', async () => {
+flow('a machine goes from enroll to active, through a rebuild and back to available', async () => {
   const { uuid, machine } = await machineIn('manageable', { automated_clean: true });
   await whole.order(uuid, 'inspect');
   await whole.reach(uuid, 'manageable');
@@ -64,26 +68,27 @@ it('a machine goes from enroll to active, through a rebuild and back to availabl
   expect(machine.control.content('/dev/sda')).toBeUndefined();
 });
 
-describe('a deployment that cannot succeed', () => {
-  interface BadCase {
-    readonly what: string;
-    readonly info?: () => Readonly<Record<string, unknown>>;
-    readonly properties?: Readonly<Record<string, unknown>>;
-    readonly reason: RegExp;
-  }
-  it.each<BadCase>([
-    { what: 'an image with a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
-    {
-      what: 'an image that does not exist',
-      info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }),
-      reason: /127\.0\.0\.1:1\/none\.raw/,
-    },
-    {
-      what: 'a root device hint that no disk matches',
-      properties: { root_device: { serial: 'nowhere' } },
-      reason: /root device|hints|disk/i,
-    },
-  ])('ends in deploy failed because of $what, and succeeds after a correction', async ({ info, properties, reason }) => {
+interface BadCase {
+  readonly what: string;
+  readonly info?: () => Readonly<Record<string, unknown>>;
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly reason: RegExp;
+}
+const BAD: readonly BadCase[] = [
+  { what: 'an image with a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
+  {
+    what: 'an image that does not exist',
+    info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }),
+    reason: /127\.0\.0\.1:1\/none\.raw/,
+  },
+  {
+    what: 'a root device hint that no disk matches',
+    properties: { root_device: { serial: 'nowhere' } },
+    reason: /root device|hints|disk/i,
+  },
+];
+for (const { what, info, properties, reason } of BAD)
+  flow(`a deployment ends in deploy failed because of ${what}, and succeeds after a correction`, async () => {
     const { uuid, machine } = await machineIn('available');
     if (properties) await set(uuid, '/properties', properties);
     await set(uuid, '/instance_info', whole.deployable(info?.()));
@@ -97,17 +102,16 @@ describe('a deployment that cannot succeed', () => {
     await whole.reach(uuid, 'active');
   });
 
-  it('is refused without a checksum before the machine is touched', async () => {
-    const { uuid, machine } = await machineIn('available');
-    await set(uuid, '/instance_info', { image_source: whole.image.url });
-    const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'active' });
-    expect(answer.status).toBe(400);
-    expect(await whole.reach(uuid, 'available')).toMatchObject({ reservation: null });
-    expect(machine.control.isOn()).toBe(false);
-  });
+flow('a deployment is refused without a checksum before the machine is touched', async () => {
+  const { uuid, machine } = await machineIn('available');
+  await set(uuid, '/instance_info', { image_source: whole.image.url });
+  const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'active' });
+  expect(answer.status).toBe(400);
+  expect(await whole.reach(uuid, 'available')).toMatchObject({ reservation: null });
+  expect(machine.control.isOn()).toBe(false);
 });
 
-it('a machine that never calls back fails the deployment after the timeout, and the next try succeeds', async () => {
+flow('a machine that never calls back fails the deployment after the timeout, and the next try succeeds', async () => {
   const { uuid, machine } = await machineIn('available');
   await set(uuid, '/instance_info', whole.deployable());
   machine.control.behave({ neverCalls: true });
@@ -122,7 +126,7 @@ it('a machine that never calls back fails the deployment after the timeout, and 
   await whole.reach(uuid, 'active');
 });
 
-it('a BMC that cannot be reached leaves the node in enroll with the reason', async () => {
+flow('a BMC that cannot be reached leaves the node in enroll with the reason', async () => {
   const { uuid } = await machineIn('enroll', {
     driver_info: { redfish_address: 'http://127.0.0.1:1', redfish_system_id: '/redfish/v1/Systems/1' },
   });
@@ -130,7 +134,7 @@ it('a BMC that cannot be reached leaves the node in enroll with the reason', asy
   await expect(whole.reach(uuid, 'manageable')).rejects.toThrow(/is enroll, not manageable: .*127\.0\.0\.1/s);
 });
 
-it('refuses heartbeats and lookups of a forged agent, and gives the token only once', async () => {
+flow('refuses heartbeats and lookups of a forged agent, and gives the token only once', async () => {
   const { uuid, machine } = await machineIn('available');
   await set(uuid, '/instance_info', whole.deployable());
   machine.control.behave({ neverCalls: true });
@@ -148,6 +152,17 @@ it('refuses heartbeats and lookups of a forged agent, and gives the token only o
   });
   expect(await whole.reach(uuid, 'wait call-back')).toMatchObject({ last_error: null });
 });
+
+const running = new Map<string, Promise<void>>();
+beforeAll(() => {
+  for (const [name, run] of flows) {
+    const ended = run();
+    // A failure belongs to the test that waits for it.
+    ended.catch(() => {});
+    running.set(name, ended);
+  }
+});
+it.each(flows)('%s', (name) => running.get(name));
 
 it('a deployment continues after a restart of the server', async () => {
   const { uuid, machine } = await machineIn('available');

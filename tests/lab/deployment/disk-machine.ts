@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../model/records';
 import { freePort } from '../../support/free-port';
 import { consoleEnd, until } from '../support/machines';
 import { root } from '../support/venv';
+import { NEWEST_VERSION } from '../../support/newest';
 
 export const GiB = 2 ** 30;
 export const MAC = '52:54:00:12:34:56';
@@ -53,7 +54,7 @@ export async function startImageApi(images: Readonly<Record<string, Buffer>>): P
   let firstCall: number | undefined;
   const config = { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3' };
   const answers: Readonly<Record<string, readonly [number, JsonObject]>> = {
-    '/': [200, { default_version: { version: '1.115' } }],
+    '/': [200, { default_version: { version: NEWEST_VERSION } }],
     '/v1/continue_inspection': [202, { uuid: 'u' }],
     '/v1/lookup': [200, { node: { uuid: 'u' }, config }],
     '/v1/heartbeat/u': [202, {}],

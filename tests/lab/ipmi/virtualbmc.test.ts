@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../../drivers/interfaces';
-import { ipmiManagement, ipmiPower } from '../../../drivers/ipmi/management';
+import { ipmiManagement } from '../../../drivers/ipmi/management';
+import { ipmiPower } from '../../../drivers/ipmi/power';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { createIpmiPool, type IpmiPool } from '../../../wire/ipmi/client';
@@ -11,6 +12,7 @@ import { freePort } from '../../support/free-port';
 import { startLibvirt, type Libvirt } from '../support/libvirt';
 import { openLab, type Lab } from '../support/machines';
 import { startVirtualBmc, type VirtualBmc } from './virtualbmc';
+import { setPower } from '../../support/power';
 
 jest.setTimeout(600_000);
 const NAME = 'vbmc';
@@ -58,12 +60,12 @@ async function reaches(state: 'power on' | 'power off'): Promise<void> {
 
 it('the IPMI driver switches the machine on and off', async () => {
   expect(await ipmiPower.get(task())).toBe('power off');
-  await ipmiPower.set(task(), 'power on');
+  await setPower(ipmiPower, task(), 'power on');
   await reaches('power on');
   expect(await libvirt.isOn(NAME)).toBe(true);
-  await ipmiPower.set(task(), 'rebooting');
+  await setPower(ipmiPower, task(), 'rebooting');
   await reaches('power on');
-  await ipmiPower.set(task(), 'power off');
+  await setPower(ipmiPower, task(), 'power off');
   await reaches('power off');
   expect(await libvirt.isOn(NAME)).toBe(false);
 });

@@ -17,6 +17,7 @@ import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { bmcTask } from '../../drivers/bmc-task';
 import { needs } from '../support/needs';
 import { programs } from '../support/venv';
+import { setPower } from '../../support/power';
 
 const run = promisify(execFile);
 // A first run makes a virtual environment.
@@ -129,9 +130,9 @@ describe('the Redfish driver, with one machine in the service,', () => {
   it('finds the system without redfish_system_id, and switches it on and off', async () => {
     const task = taskAt(address);
     expect(await redfishPower.get(task)).toBe('power off');
-    await redfishPower.set(task, 'power on');
+    await setPower(redfishPower, task, 'power on');
     await reaches(task, 'power on');
-    await redfishPower.set(task, 'power off');
+    await setPower(redfishPower, task, 'power off');
     await reaches(task, 'power off');
   });
   it.each([
@@ -223,7 +224,7 @@ it('the Redfish driver reads the sensors of a chassis, which writes their values
 it('with two machines, the Redfish driver uses the system of redfish_system_id, and fails without it', async () => {
   const address = await emulator(UUIDS);
   const [first, second] = UUIDS.map((uuid) => taskAt(address, { redfish_system_id: systemId(uuid) })) as [Task, Task];
-  await redfishPower.set(second, 'power on');
+  await setPower(redfishPower, second, 'power on');
   await reaches(second, 'power on');
   expect(await redfishPower.get(first)).toBe('power off');
   await expect(redfishPower.get(taskAt(address))).rejects.toMatchObject({

@@ -16,6 +16,7 @@ import { ADMIN, OF_STATES, PERSONAS, WITHOUT_OWNER, type Persona } from './perso
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { requestText } from '../../support/request';
 import { until } from '../../support/until';
+import { NEWEST_VERSION } from '../../support/newest';
 
 /** The headers that identify a persona to this server. */
 type Identify = (persona: Persona) => Readonly<Record<string, string>>;
@@ -89,7 +90,7 @@ export async function tableOf({ url, identify, setState, projects = new Map(), o
   const fromServer = toServer.map(([name, id]) => [id, name] as const);
   const ask = async (persona: Persona, { method, path, body }: Call): Promise<Reply> => {
     const reply = await requestText(url + replaced(path, toServer), method, {
-      headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115', ...identify(persona) },
+      headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': NEWEST_VERSION, ...identify(persona) },
       ...(body === undefined ? {} : { body: replaced(JSON.stringify(body), toServer) }),
       signal: timeoutSignal(120_000),
     });

@@ -3,6 +3,7 @@
  * media.
  */
 import { get, send, type Sent, type Step } from './steps';
+import { NEWEST } from '../../support/newest';
 
 /** A node with all interfaces of fake hardware, and one with as few as possible. */
 const FAKE = 'aaaaaaaa-0000-4000-8000-0000000000d1';
@@ -93,7 +94,7 @@ const bootMode = (): Step[] =>
           undefined,
         ]
           .flatMap((body) =>
-            [1, 75, 76, 115]
+            [1, 75, 76, NEWEST]
               .filter((minor) => body !== undefined || minor > 75)
               .flatMap((minor): Step[] => [send('PUT', `${node}/states/${what}`, body, minor), settled(node.split('/').at(-1)!)]),
           )
@@ -113,7 +114,7 @@ const bootMode = (): Step[] =>
     ])
     .concat(
       ['boot_mode', 'secure_boot', 'console'].flatMap((what) =>
-        [75, 115].flatMap((minor) => [
+        [75, NEWEST].flatMap((minor) => [
           send('PUT', `/v1/nodes/nobody/states/${what}`, { target: true }, minor),
           send('PUT', `/v1/nodes/nobody/states/${what}`, { target: 'uefi' }, minor),
           send('PUT', `/v1/nodes/nobody/states/${what}`, { enabled: true }, minor),
@@ -126,7 +127,7 @@ const bootMode = (): Step[] =>
 
 const indicators = (): Step[] => [
   ...[fake, bare, '/v1/nodes/nobody', '/v1/nodes/faked', '/v1/nodes/cccccccc-0000-4000-8000-000000000000'].flatMap((node) =>
-    [1, 5, 28, 29, 63, 115].flatMap((minor) => [
+    [1, 5, 28, 29, 63, NEWEST].flatMap((minor) => [
       get(`${node}/management/indicators`, minor),
       ...['led@system', 'led-0@chassis', 'led', 'x@system', 'x@y', '@', 'led@'].map((name) =>
         get(`${node}/management/indicators/${name}`, minor),
@@ -154,7 +155,7 @@ const passthru = (): Step[] => {
       ['second_method', 'third_method_sync', 'fourth_method_shared_lock', 'log_passthrough', 'nosuch', 'methods', 'first_method'].flatMap(
         (name) => [
           ...bodies.flatMap((body) =>
-            [1, 115].flatMap((minor): Step[] => [send('POST', `${node}/vendor_passthru/${name}`, body, minor), settled(FAKE)]),
+            [1, NEWEST].flatMap((minor): Step[] => [send('POST', `${node}/vendor_passthru/${name}`, body, minor), settled(FAKE)]),
           ),
           send('POST', `${node}/vendor_passthru?method=${name}`, { bar: 'meow' }),
           settled(FAKE),
@@ -199,7 +200,7 @@ const clean = (steps: readonly unknown[], node = FAKE): Step[] => [
 ];
 const apply = (settings: unknown) => ({ interface: 'bios', step: 'apply_configuration', args: { settings } });
 const looks = (): Sent[] => [
-  ...[39, 40, 73, 74, 115].flatMap((minor) => [
+  ...[39, 40, 73, 74, NEWEST].flatMap((minor) => [
     get(`${fake}/bios`, minor),
     get(`${fake}/bios/virt`, minor),
     get('/v1/nodes/faked/bios/virt', minor),
@@ -217,7 +218,7 @@ const looks = (): Sent[] => [
     'fields=unique,lower_bound',
     'fields=upper_bound',
     'x=1',
-  ].flatMap((query) => [73, 74, 115].map((minor) => get(`${fake}/bios?${query}`, minor))),
+  ].flatMap((query) => [73, 74, NEWEST].map((minor) => get(`${fake}/bios?${query}`, minor))),
   ...['VIRT', 'vi%20rt', 'sriov', 'nosuch', 'a@b'].map((name) => get(`${fake}/bios/${name}`)),
   get(`${fake}/bios/virt?x=1`),
   get('/v1/nodes/nobody/bios', 39),
@@ -252,7 +253,7 @@ const settings = (): Step[] => [
   ...clean([{ interface: 'vendor', step: 'trigger_servicewait' }]),
   ...clean([{ interface: 'bios', step: 'factory_reset' }]),
   get(`${fake}/bios`),
-  ...[85, 86, 113, 114, 115].flatMap((minor) => [
+  ...[85, 86, 113, 114, NEWEST].flatMap((minor) => [
     ...[
       '',
       '?fields=component',
@@ -275,7 +276,7 @@ const vmedia = (): Step[] =>
     const rest = (): Step[] =>
       [FAKE, BARE].filter((one) => node.endsWith(one)).flatMap((one): Step[] => [settled(one), get(`${node}/states`)]);
     return [
-      ...[88, 89, 92, 93, 115].flatMap((minor): Step[] => [
+      ...[88, 89, 92, 93, NEWEST].flatMap((minor): Step[] => [
         get(`${node}/vmedia`, minor),
         send('POST', `${node}/vmedia`, {}, minor),
         send('DELETE', `${node}/vmedia`, undefined, minor),

@@ -1,12 +1,13 @@
 /** Verbs in the states that permit them, with every body that they take; history and children. */
 import { get, MAX, quietly, send, type Step } from './steps';
+import { NEWEST } from '../../support/newest';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-0000000000a1';
 const CHILD = 'aaaaaaaa-0000-4000-8000-0000000000a2';
 const GONE = 'cccccccc-0000-4000-8000-000000000000';
 const path = `/v1/nodes/${NODE}`;
 const provision = `${path}/states/provision`;
-const VERSIONS = [1, 31, 50, 80, 96, 109, 115];
+const VERSIONS = [1, 31, 50, 80, 96, 109, NEWEST];
 
 const verb = (target: string, more: object = {}, minor = MAX): Step[] => [
   send('PUT', provision, { target, ...more }, minor),

@@ -1,12 +1,13 @@
 /** Requests for every resource that is independent of nodes: versions, routing, queries, bodies, patches; tables of malformed ones. */
 import { get, MAX, quietly, send, type Sent, type Step } from './steps';
+import { NEWEST_VERSION } from '../../support/newest';
 
 export const ONE = 'aaaaaaaa-0000-4000-8000-00000000d001';
 export const TWO = 'aaaaaaaa-0000-4000-8000-00000000d002';
 export const NEW = 'aaaaaaaa-0000-4000-8000-00000000d0ff';
 export const NOBODY = 'cccccccc-0000-4000-8000-000000000000';
 export const LONG = 'x'.repeat(256);
-const VERSIONS = ['1.1', '1.31', '1.50', '1.80', '1.96', '1.109', '1.115', 'latest', '1.116', 'junk', null];
+const VERSIONS = ['1.1', '1.31', '1.50', '1.80', '1.96', '1.109', NEWEST_VERSION, 'latest', '1.116', 'junk', null];
 
 export type Body = Readonly<Record<string, unknown>>;
 /** One resource under test. */

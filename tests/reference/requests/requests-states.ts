@@ -1,6 +1,7 @@
 /** Requests that change nodes: verbs, power, boot devices and other management, and the requests of ramdisks. */
 import { at, get, MAX, send, type Step } from './steps';
 import { MAC, NOBODY, NODE, PORT, op } from './requests-world';
+import { NEWEST_VERSION } from '../../support/newest';
 
 /** Verbs and their bodies on a node that is taken through its life. */
 const states = (): Step[] => {
@@ -263,7 +264,7 @@ const ramdisk = (): Step[] => {
     send('POST', '/v1/heartbeat/nobody', good),
     send('POST', '/v1/heartbeat/one', good, 40),
     send('POST', '/v1/heartbeat', good),
-    ...[null, '1.1', '1.2', '1.83', '1.84', '1.115'].flatMap((version): Step[] =>
+    ...[null, '1.1', '1.2', '1.83', '1.84', NEWEST_VERSION].flatMap((version): Step[] =>
       [
         {},
         { inventory: {} },

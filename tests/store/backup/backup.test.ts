@@ -72,7 +72,7 @@ const fill = async (): Promise<string> => {
     driver_info: { redfish_password: 'hush', number: 1e300 },
     traits: ['CUSTOM_A', AWKWARD],
   });
-  await store.nodes.mergeInternal(uuid, { key: AWKWARD });
+  await store.nodes.mergeInternal(uuid, { agent_url: AWKWARD });
   const { uuid: port } = await store.ports.create({ uuid: randomUUID(), node_uuid: uuid, address: '52:54:00:00:00:01' });
   await store.ports.update(port, { description: '' });
   await store.portgroups.create({ uuid: randomUUID(), node_uuid: uuid, name: AWKWARD });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { EMPTY_WRITE } from '../../../model/node-write';
 import type { NodeChanges } from '../../../model/records';
 import { useDatabase } from '../../support/database';
+import { foreign } from '../../support/task';
 
 const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const database = useDatabase({ clock: { now: () => now, sleep: async () => {} } });
@@ -27,9 +28,13 @@ describe('writeLocked', () => {
       maintenance: true,
       power_state: undefined as unknown as null,
     };
-    const first = await nodes().writeLocked(node, node.lock_fence, { changes, internal: { a: [1, { b: null }], gone: 2 }, history: [] });
+    const first = await nodes().writeLocked(node, node.lock_fence, {
+      changes,
+      internal: foreign({ a: [1, { b: null }], gone: 2 }),
+      history: [],
+    });
     expect(first).toEqual(await nodes().find(node.uuid));
-    const second = await nodes().writeLocked(first, node.lock_fence, { ...EMPTY_WRITE, internal: { gone: undefined, c: 'd' } });
+    const second = await nodes().writeLocked(first, node.lock_fence, { ...EMPTY_WRITE, internal: foreign({ gone: undefined, c: 'd' }) });
     expect(second).toEqual(await nodes().find(node.uuid));
     expect(second).toMatchObject({ driver_internal_info: { a: [1, { b: null }], c: 'd' }, revision: node.revision + 2 });
     expect('gone' in second.driver_internal_info).toBe(false);
@@ -62,7 +67,7 @@ describe('writeLocked', () => {
     const node = await held();
     await nodes().releaseAll('here');
     const successor = await nodes().reserve(node.uuid, 'there');
-    const late = { changes: { last_error: 'late' }, internal: { late: 1 }, history: [entry(node.uuid, 'late')] };
+    const late = { changes: { last_error: 'late' }, internal: { agent_url: 'late' }, history: [entry(node.uuid, 'late')] };
     await expect(nodes().writeLocked(node, node.lock_fence, late, release)).rejects.toMatchObject({ name: 'NodeLocked' });
     expect(await nodes().find(node.uuid)).toEqual(successor);
     expect(await eventsOf(node.uuid)).toEqual([]);
@@ -93,7 +98,7 @@ describe('writeLocked', () => {
 describe('reserveUnchanged', () => {
   const write = (uuid: string) => ({
     changes: { last_error: 'x' },
-    internal: { key: 1 },
+    internal: { agent_url: 'x' },
     history: [entry(uuid, 'one')],
   });
   const free = async () => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware' });
@@ -130,9 +135,17 @@ describe('reserveUnchanged', () => {
 });
 
 it('reserve writes keys of driver_internal_info in the same statement', async () => {
-  const { uuid, revision } = await nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', driver_internal_info: { a: 1, b: 1 } });
-  const node = await nodes().reserve(uuid, 'here', { b: 2, c: { d: '\0' } });
-  expect(node).toMatchObject({ reservation: 'here', revision: revision + 1, driver_internal_info: { a: 1, b: 2, c: { d: '\uFFFD' } } });
+  const { uuid, revision } = await nodes().create({
+    uuid: randomUUID(),
+    driver: 'fake-hardware',
+    driver_internal_info: { agent_url: 'a', agent_version: '1' },
+  });
+  const node = await nodes().reserve(uuid, 'here', { agent_version: '2', agent_status_message: '\0' });
+  expect(node).toMatchObject({
+    reservation: 'here',
+    revision: revision + 1,
+    driver_internal_info: { agent_url: 'a', agent_version: '2', agent_status_message: '\uFFFD' },
+  });
   expect(node).toEqual(await nodes().find(uuid));
 });
 

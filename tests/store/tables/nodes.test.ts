@@ -3,6 +3,7 @@ import type { NewNode, NodeChanges, NodeRecord } from '../../../model/records';
 import { NODE_COLUMNS } from '../../../store/tables/node-lookups';
 import { PORT_COLUMNS } from '../../../store/tables/ports';
 import { useDatabase } from '../../support/database';
+import { foreign } from '../../support/task';
 
 const moment = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 let now = moment;
@@ -74,7 +75,7 @@ describe('create', () => {
       name: 'n\'1"; -- ü',
       extra: { z: 1, a: [1.5, null, true, { deep: '\u0000\ud800"\\' }], 10: 'x', 9: 'y' },
       driver_info: { ipmi_password: '\\u0041 $1 ?' },
-      driver_internal_info: { b: 1, a: { nested: [] } },
+      driver_internal_info: foreign({ b: 1, a: { nested: [] } }),
       traits: ['CUSTOM_B', 'HW_CPU_X86_VMX', 'with "quotes", {braces} and \\'],
       provision_state: 'available',
       automated_clean: false,
@@ -163,22 +164,16 @@ describe('update', () => {
 
 describe('mergeInternal', () => {
   it('sets and removes keys, and keeps the others', async () => {
-    const node = await make({ driver_internal_info: { stays: { deep: 1 }, goes: 1, changes: 1 } });
-    const after = await nodes().mergeInternal(node.uuid, {
-      changes: { now: [2] },
-      goes: undefined,
-      fresh: false,
-      unknown: undefined,
-      empty: null,
-      "q'\\?": '?',
-    });
+    const node = await make({ driver_internal_info: foreign({ stays: { deep: 1 }, goes: 1, changes: 1 }) });
+    const changes = { changes: { now: [2] }, goes: undefined, fresh: false, unknown: undefined, empty: null, "q'\\?": '?' };
+    const after = await nodes().mergeInternal(node.uuid, foreign(changes));
     expect(after.driver_internal_info).toEqual({ stays: { deep: 1 }, changes: { now: [2] }, fresh: false, empty: null, "q'\\?": '?' });
     expect(after).toMatchObject({ revision: 2, updated_at: '2026-01-02T03:04:05.678000+00:00' });
   });
   it('loses no key among many simultaneous calls', async () => {
     const { uuid } = await make();
     const keys = Array.from({ length: 40 }, (_, index) => `key${index}`);
-    await Promise.all(keys.map((key, index) => nodes().mergeInternal(uuid, { [key]: index })));
+    await Promise.all(keys.map((key, index) => nodes().mergeInternal(uuid, foreign({ [key]: index }))));
     const node = await nodes().find(uuid);
     expect(node.driver_internal_info).toEqual(Object.fromEntries(keys.map((key, index) => [key, index])));
     expect(node.revision).toBe(41);

@@ -6,6 +6,7 @@ const path = require('node:path');
 
 const TESTS = path.join(__dirname, '../..');
 module.exports = [
+  'api/access/whole-sweep',
   'boot/tftp',
   'drivers/redfish/odd-bmcs',
   'flows/hardware/redfish-firmware',
@@ -26,6 +27,7 @@ module.exports = [
   'hostile/json',
   'hostile/logins',
   'hostile/lookups',
+  'hostile/records',
   'hostile/secrets',
   'hostile/uploads',
   'store/backup/backup',

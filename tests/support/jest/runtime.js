@@ -2,6 +2,7 @@
  * Jest's runtime, but these packages are loaded once for a worker. Jest would load and compile them again for each test file, which takes
  * longer than most files run. Not every package may be among them: ajv and prom-client look for their caller's types (`instanceof RegExp`,
  * `instanceof Object`), which Jest makes anew for each file. The program itself is loaded for each file: its state is the file's own.
+ * docs/decisions/0018-jest-runtime.md says what each part saves.
  */
 const { readFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
@@ -27,9 +28,9 @@ require.extensions['.ts'] = (module, filename) => {
 
 /**
  * V8 optimizes a function after this many bytes of bytecode (its default is 67,584). Test files end too soon to gain from that, and all
- * processors are busy: the optimization, beside the tests, costs more than it saves.
+ * processors are busy: the optimization, beside the tests, costs more than it saves. Later versions of V8 have no such flag.
  */
-v8.setFlagsFromString('--interrupt-budget=400000');
+if (process.version.startsWith('v20.')) v8.setFlagsFromString('--interrupt-budget=400000');
 
 /**
  * Jest compiles each module anew for each test file. A script is compiled once for a worker instead, and runs in the context of each file:

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../../model/records';
 import { MEDIA } from '../../../simulator/hardware/boot-media';
 import { BIOS, biosValues } from '../../../simulator/hardware/bios-settings';
 import type { TestBmc } from '../../simulator/redfish-bmc';
+import { setPower } from '../power';
 
 /** Runs a step and its polls. The BMC's clock runs on by a minute at each poll. */
 async function toEnd(task: Task, bmc: TestBmc, step: Step, args: JsonObject): Promise<Outcome> {
@@ -38,7 +39,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   power: async (task, bmc) => {
     const states: unknown[] = [];
     for (const order of ['power on', 'rebooting', 'soft rebooting', 'power off'] as const satisfies readonly Power[]) {
-      await redfishPower.set(task, order, 60);
+      await setPower(redfishPower, task, order, 60);
       states.push(bmc.on);
     }
     return { states, acted: bmc.acted };

@@ -5,19 +5,24 @@ import { createIpmiPool, type IpmiPool, type IpmiTarget, type SolPool } from '..
 import type { BmcAnswer, BmcRequest, SerialPort } from '../../../wire/ipmi/bmc';
 import type { SolChannel } from '../../../wire/ipmi/sol';
 import { SOL_BITS, createSolStream } from '../../../wire/ipmi/sol-stream';
+import { ACTIVE_ELSEWHERE, createSolWatch } from '../../../wire/ipmi/sol-watch';
 import { testBmc, type TestBmc } from './bmc';
 import { sameNumbers, udpRelay, type Fate } from '../udp-relay';
 import { ODD_NUMBERS } from '../../support/odd-ipmi/sessions';
 import { until } from '../../support/until';
 import { PAYLOAD } from '../../../wire/ipmi/codec';
-import { COMMANDS, type CommandCode } from '../../../wire/ipmi/constants';
+import { COMMANDS, IpmiError, type CommandCode } from '../../../wire/ipmi/constants';
 
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
-const poolOf = (resendMs = 40, keepAliveMs = 25_000): IpmiPool & SolPool => {
-  const pool = createIpmiPool({ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes, resendMs, keepAliveMs });
+const KEEP_ALIVE_MS = 25_000;
+const poolOf = (resendMs = 40): IpmiPool & SolPool => {
+  const pool = createIpmiPool({
+    ...{ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes },
+    ...{ resendMs, keepAliveMs: KEEP_ALIVE_MS },
+  });
   stops.push(() => pool.close());
   return pool;
 };
@@ -30,6 +35,24 @@ const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => 
   ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3, 2, 0] },
   ...changes,
 });
+/** Intervals pass when the returned function is called, and not with time: no BMC is asked too soon or too late on a busy machine. */
+function manualIntervals(): () => void {
+  const time = ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] as const;
+  jest.useFakeTimers({ doNotFake: [...time, 'Date', 'hrtime', 'performance'] });
+  stops.push(async () => {
+    jest.useRealTimers();
+  });
+  return () => {
+    jest.advanceTimersByTime(KEEP_ALIVE_MS);
+  };
+}
+/** Resolves when what waited for this BMC has been done. */
+const afterTurn = async (pool: IpmiPool, at: IpmiTarget): Promise<void> => {
+  const [networkFunction, command] = COMMANDS.getDeviceId;
+  await pool.request(at, networkFunction, command, Buffer.alloc(0), { timeoutMs: 60_000 }).catch((error: unknown) => {
+    if (!(error instanceof IpmiError && error.kind === 'completion')) throw error;
+  });
+};
 interface Terminal {
   readonly channel: SolChannel;
   text(): string;
@@ -118,24 +141,43 @@ describe('serial-over-LAN', () => {
     stops.push(() => relay.close());
     return relay.port;
   };
-  it('is activated again after the BMC has ended it in an outage', async () => {
-    const serial = createSerial('m');
-    const bmc = await bmcOf(serial.port);
-    let outage = false;
-    const session = await terminal(poolOf(40, 100), target(await withoutSol(bmc, () => outage), { cipherSuites: [3] }));
-    const watcher = poolOf();
-    const isActive = async (): Promise<boolean> => {
-      const [networkFunction, command] = COMMANDS.getPayloadActivationStatus;
-      const status = await watcher.request(target(bmc.port), networkFunction, command, Buffer.from([PAYLOAD.sol]), { timeoutMs: 60_000 });
-      return (status[1]! & 1) === 1;
+  /** A serial port that counts how often SOL has begun and ended at it. */
+  const counted = (serial: SerialPort) => {
+    const counts = { begun: 0, ended: 0 };
+    const port: SerialPort = {
+      ...serial,
+      listen: (output) => {
+        counts.begun++;
+        const stop = serial.listen(output);
+        return () => {
+          counts.ended++;
+          stop();
+        };
+      },
     };
+    return { port, counts };
+  };
+  it('is activated again after the BMC has ended it in an outage', async () => {
+    const look = manualIntervals();
+    const serial = createSerial('m');
+    const { port, counts } = counted(serial.port);
+    const bmc = await bmcOf(port, { sol: { serial: port, port: 623, resendMs: 20 } });
+    let outage = false;
+    const pool = poolOf();
+    const at = target(await withoutSol(bmc, () => outage), { cipherSuites: [3] });
+    const session = await terminal(pool, at);
     await session.channel.write(Buffer.from('before '));
     await session.until('before ');
     outage = true;
     serial.log('lost');
-    await until('the BMC gives up', async () => !(await isActive()));
+    await until('the BMC gives up', () => counts.ended === 1);
     outage = false;
-    await until('it is active again', isActive);
+    // The first look may find that something came since the beginning: then it does not ask.
+    await until('it is active again', async () => {
+      look();
+      await afterTurn(pool, at);
+      return counts.begun === 2;
+    });
     serial.log('after');
     await session.until('after');
     await session.channel.write(Buffer.from('typed'));
@@ -159,11 +201,16 @@ describe('serial-over-LAN', () => {
     await session.channel.close();
   });
   it('ends with a reason if another console has it after an outage', async () => {
+    const look = manualIntervals();
     const bmc = await bmcOf(createSerial('m').port);
     let outage = false;
-    const first = await terminal(poolOf(40, 100), target(await withoutSol(bmc, () => outage), { cipherSuites: [3] }));
+    const pool = poolOf();
+    const at = target(await withoutSol(bmc, () => outage), { cipherSuites: [3] });
+    const first = await terminal(pool, at);
+    await afterTurn(pool, at);
     outage = true;
     const second = await terminal(poolOf(), target(bmc.port));
+    look();
     expect(await first.channel.closed).toMatchObject({ message: 'another console has taken the serial-over-LAN session over' });
     await second.channel.write(Buffer.from('mine'));
     await second.until('mine');
@@ -183,6 +230,7 @@ describe('serial-over-LAN', () => {
     ['stays if the BMC has always said that it is not active', { status: [[0, 1, 0, 0]], ends: false }],
     ['stays if the BMC does not say whether it is active', { status: [[0xc1]], ends: false }],
   ])('%s', async (_, { status, ends }) => {
+    const look = manualIntervals();
     let [asked, activations] = [0, 0];
     const is = (request: BmcRequest, [networkFunction, command]: CommandCode): boolean =>
       request.networkFunction === networkFunction && request.command === command;
@@ -195,9 +243,15 @@ describe('serial-over-LAN', () => {
     };
     const bmc = await testBmc({ reply });
     stops.push(() => bmc.close());
-    const { channel } = await terminal(poolOf(40, 50), target(bmc.port));
-    if (ends) expect(await channel.closed).toMatchObject({ kind: 'completion', completionCode: 0x81 });
-    else await until('it was asked often', () => asked > 4);
+    const [pool, at] = [poolOf(), target(bmc.port)];
+    const { channel } = await terminal(pool, at);
+    await afterTurn(pool, at);
+    for (let looks = 1; looks <= 4; looks++) {
+      look();
+      if (ends) expect(await channel.closed).toMatchObject({ kind: 'completion', completionCode: 0x81 });
+      else await afterTurn(pool, at);
+    }
+    if (!ends) expect(asked).toBe(5);
     expect(activations).toBe(ends ? 2 : 1);
     await channel.close();
   });
@@ -231,6 +285,35 @@ describe('serial-over-LAN', () => {
     await expect(poolOf().openSol(target(bmc.port), () => {}, { timeoutMs: 60_000 })).rejects.toMatchObject({
       message: 'serial-over-LAN: invalid command (completion code 0xc1)',
     });
+  });
+});
+
+describe('createSolWatch', () => {
+  /** The BMC's responses in order → the commands that it was asked, and what the last look said. */
+  const looked = async (learned: readonly (Buffer | undefined)[], answers: readonly (readonly number[])[]) => {
+    const asked: string[] = [];
+    const rest = [...learned, ...answers.map((bytes) => Buffer.from(bytes))];
+    const ask = async (code: CommandCode): Promise<Buffer | undefined> => {
+      asked.push(Object.entries(COMMANDS).find(([, known]) => known === code)![0]);
+      return rest.shift();
+    };
+    let restarts = 0;
+    const watch = createSolWatch(new IpmiError('unreachable', 'silent'), [], () => restarts++);
+    await watch.learn(ask);
+    let end: IpmiError | undefined;
+    while (rest.length > 0 && !end) end = await watch.look(ask);
+    return { asked, restarts, end };
+  };
+  const [INACTIVE, ACTIVE, REFUSED] = [[0, 1, 0, 0], [0, 1, 1, 0], [ACTIVE_ELSEWHERE]];
+  it('activates SOL again if the BMC did not answer right after the activation', async () => {
+    const { asked, restarts, end } = await looked([undefined], [INACTIVE, [0], ACTIVE, [0, 7, 0, 0, 0]]);
+    expect([restarts, end]).toEqual([1, undefined]);
+    expect(asked.slice(1, 3)).toEqual(['getPayloadActivationStatus', 'activatePayload']);
+  });
+  it('activates nothing twice at a BMC that always says "inactive"', async () => {
+    const { asked, restarts, end } = await looked([undefined], [INACTIVE, REFUSED, INACTIVE, INACTIVE]);
+    expect([restarts, end]).toEqual([0, undefined]);
+    expect(asked.filter((name) => name === 'activatePayload')).toHaveLength(1);
   });
 });
 

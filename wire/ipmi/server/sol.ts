@@ -17,7 +17,7 @@ const RESEND_MS = 250;
 /** Characters that are buffered while the console accepts none. More is lost, as on a real line. */
 const MOST_WAITING = 64 * 1024;
 
-export function createSolServer({ serial, port }: SolOptions): SolServer {
+export function createSolServer({ serial, port, resendMs = RESEND_MS }: SolOptions): SolServer {
   let active:
     | { readonly sessionId: number; readonly stream: SolStream; send: (payload: Buffer) => void; readonly stopListening: () => void }
     | undefined;
@@ -29,7 +29,7 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
   const attach = (sessionId: number, send: (payload: Buffer) => void): void => {
     const stream = createSolStream({
       maxBytes: SIZE,
-      resendMs: RESEND_MS,
+      resendMs,
       send: (payload) => active?.send(payload),
       deliver: (bytes) => serial.input(bytes),
       status: (bits) => {

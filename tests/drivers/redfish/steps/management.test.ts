@@ -7,6 +7,7 @@ import type { RedfishTarget } from '../../../../wire/redfish';
 import { NODE_UUID } from '../../../support/task';
 import { SYSTEM, redfishError, type RedfishService } from '../../../wire/redfish/service';
 import { redfishBench } from '../../redfish-bench';
+import { setPower } from '../../../support/power';
 
 const { service: serviceOf, changes, bench } = redfishBench();
 let service: RedfishService;
@@ -112,30 +113,30 @@ describe('power', () => {
     ['soft rebooting', {}, ['GracefulRestart']],
     ['soft rebooting', { disable_power_off: true }, ['GracefulRestart']],
   ])('set to "%s" of a machine with %j sends the expected reset types', async (state, node, expected) => {
-    await redfishPower.set(bench({ node }).task, state);
+    await setPower(redfishPower, bench({ node }).task, state);
     expect(changes()).toEqual(expected.map((ResetType) => ({ ResetType })));
   });
   it('set to "soft rebooting" without GracefulRestart shuts the machine down and starts it, if it may be off', async () => {
     reset()['ResetType@Redfish.AllowableValues'] = ['On', 'GracefulShutdown', 'ForceOff'];
-    await redfishPower.set(bench().task, 'soft rebooting');
+    await setPower(redfishPower, bench().task, 'soft rebooting');
     const sent = changes();
     expect(sent).toEqual([{ ResetType: 'GracefulShutdown' }, { ResetType: 'On' }]);
-    await expect(redfishPower.set(bench({ node: { disable_power_off: true } }).task, 'soft rebooting')).rejects.toMatchObject({
+    await expect(setPower(redfishPower, bench({ node: { disable_power_off: true } }).task, 'soft rebooting')).rejects.toMatchObject({
       message: expect.stringContaining('does not offer the reset type GracefulRestart') as unknown,
     });
     expect(changes()).toEqual(sent);
   });
   it('set uses an equivalent reset type that the service offers, or fails', async () => {
     reset()['ResetType@Redfish.AllowableValues'] = ['ForceOn', 'ForceOff'];
-    await redfishPower.set(bench().task, 'power on');
+    await setPower(redfishPower, bench().task, 'power on');
     expect(changes()).toEqual([{ ResetType: 'ForceOn' }]);
-    await expect(redfishPower.set(bench().task, 'soft power off')).rejects.toMatchObject({
+    await expect(setPower(redfishPower, bench().task, 'soft power off')).rejects.toMatchObject({
       message: expect.stringContaining('does not offer the reset type GracefulShutdown') as unknown,
     });
   });
   it('set uses the usual path of the Reset action if the service does not name it', async () => {
     system()['Actions'] = {};
-    await redfishPower.set(bench().task, 'power off');
+    await setPower(redfishPower, bench().task, 'power off');
     expect(changes()).toEqual([{ ResetType: 'ForceOff' }]);
   });
   const isOff = (): void => void ((service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = 'Off');
@@ -144,7 +145,7 @@ describe('power', () => {
     let refused = 0;
     service.reply = ({ method }) => (method === 'POST' && refused++ < 2 ? { status: 409, body: redfishError('busy') } : undefined);
     const { task, slept } = bench();
-    await redfishPower.set(task, 'power on');
+    await setPower(redfishPower, task, 'power on');
     expect(slept).toEqual([10_000, 10_000]);
     expect(changes().length).toBe(3);
   });
@@ -158,13 +159,13 @@ describe('power', () => {
   ])('"%s" that is refused because the machine is %s already (%i, %s) succeeds', async (order, state, status, words) => {
     (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
     service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError(words) } : undefined);
-    await redfishPower.set(bench().task, order);
+    await setPower(redfishPower, bench().task, order);
     expect(changes().length).toBe(1);
   });
   it('set fails with the error of the service', async () => {
     isOff();
     service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('the action failed because of X') } : undefined);
-    await expect(redfishPower.set(bench().task, 'power on')).rejects.toMatchObject({
+    await expect(setPower(redfishPower, bench().task, 'power on')).rejects.toMatchObject({
       status: 500,
       message: `HTTP POST ${service.url}${SYSTEM}/Actions/ComputerSystem.Reset returned code 400. Base.1.0.GeneralError: general Extended information: the action failed because of X`,
     });
@@ -266,12 +267,12 @@ describe('boot device', () => {
     await redfishManagement.setBootDevice(task, 'disk', true);
     expect(node().driver_internal_info['redfish_boot_device']).toBe('disk');
     service.asked.length = 0;
-    await redfishPower.set(task, 'power on');
+    await setPower(redfishPower, task, 'power on');
     expect(changes()).toEqual([{ Boot: { BootSourceOverrideTarget: 'Hdd' } }, { ResetType: 'On' }]);
     // A start has ended it.
     system()['Boot'] = { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None' };
     service.asked.length = 0;
-    await redfishPower.set(task, 'power on');
+    await setPower(redfishPower, task, 'power on');
     const once = { Boot: { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Once' } };
     expect(changes()).toEqual([once, { ResetType: 'On' }]);
     await redfishManagement.setBootDevice(task, 'pxe', false);
@@ -329,7 +330,7 @@ describe('connection errors', () => {
       return 'hang';
     };
     const { task, slept } = bench();
-    await expect(redfishPower.set(task, 'power off')).rejects.toMatchObject({ status: 500 });
+    await expect(setPower(redfishPower, task, 'power off')).rejects.toMatchObject({ status: 500 });
     expect(slept.length).toBe(0);
     expect(changes().length).toBe(1);
   });
@@ -337,7 +338,7 @@ describe('connection errors', () => {
     let busy = 0;
     service.reply = ({ method }) => (method === 'POST' && busy++ === 0 ? { status: 503, headers: { 'Retry-After': '9' } } : undefined);
     const { task, slept } = bench();
-    await redfishPower.set(task, 'power off');
+    await setPower(redfishPower, task, 'power off');
     expect([slept, changes().length]).toEqual([[9000], 2]);
   });
   it('with a refused password are not retried', async () => {

@@ -1,6 +1,4 @@
-/** Converts sensor data in Ironic's format to numbers. Metrics and labels have the names of ironic-prometheus-exporter. */
-import type { NodeRecord } from '../../model/records';
-import type { Sample } from '../../model/metrics';
+/** Converts sensor data in Ironic's format to numbers. */
 import type { JsonObject } from '../../model/records';
 
 /** One value of a sensor. */
@@ -90,25 +88,3 @@ export function readingsOf(payload: JsonObject): Readings {
   }
   return { readings: readings.slice(0, MOST), health: health.slice(0, MOST) };
 }
-
-type NodeIdentity = Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
-const nodeLabels = ({ uuid, name, instance_uuid: instance }: NodeIdentity) =>
-  ({ node_uuid: uuid, node_name: name ?? '', instance_uuid: instance ?? '' }) as const;
-
-export const readingSamples = (node: NodeIdentity, { readings }: Readings): readonly Sample<'baremetal_sensor_reading'>[] =>
-  readings.map(({ kind, sensor, entity, unit, value }) => [
-    { ...nodeLabels(node), kind, entity_id: entity, sensor_id: sensor, unit },
-    value,
-  ]);
-export const healthSamples = (
-  kind: SensorHealth['kind'],
-  node: NodeIdentity,
-  { health }: Readings,
-): readonly Sample<`baremetal_${SensorHealth['kind']}_status`>[] =>
-  health
-    .filter((one) => one.kind === kind)
-    .map(({ sensor, entity, bad }) => [{ ...nodeLabels(node), entity_id: entity, sensor_id: sensor }, bad ? 1 : 0]);
-export const timeSample = (node: NodeIdentity, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [
-  nodeLabels(node),
-  at / 1000,
-];

@@ -1,5 +1,5 @@
 /** Which sensor readings become numbers: Ironic's fields of IPMI and Redfish, and invalid values. */
-import { readingsOf } from '../../../conductor/core/sensor-readings';
+import { readingsOf } from '../../../drivers/common/sensor-readings';
 import type { JsonObject } from '../../../model/records';
 
 const ipmi = (reading: string): JsonObject => ({

@@ -1,5 +1,5 @@
-import { matchDisks, parseHints } from '../../model/hints';
-import type { InventoryDisk } from '../../model/records';
+import { matchDisks, parseHints } from '../../../model/agent/hints';
+import type { InventoryDisk } from '../../../model/records';
 
 const GiB = 2 ** 30;
 const disks: readonly InventoryDisk[] = [

@@ -1,17 +1,21 @@
-// The clients of `npm run hostile` besides the attackers and the probe; hostile.mjs starts it. It deploys and deletes the machines in turn.
+// The clients of `npm run hostile` besides the attackers and the probe; scripts/hostile.mjs starts it. It deploys and deletes the machines in turn.
 // At a message `{ slowReaders }` it holds this many connections that hardly read. Takes a JSON object as its argument: url, bootUrl,
 // instance, names. Messages to its parent: `{ connected }` for each slow connection, `{ state, reason }` when a machine is deployed or
 // fails.
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const { url, bootUrl, instance, names } = JSON.parse(process.argv[2]);
+const { url, bootUrl, instance, names } = JSON.parse(process.argv[2] ?? '');
+/** @typedef {{ connected?: number, state?: string, reason?: string }} Message */
+/** @param {Message} message */
+const tell = (message) => void process.send?.(message);
 /** An address of its own for this kind of client, because limits apply to each source address. */
 const SLOW_ADDRESS = '127.0.0.8';
 const ROUND_MS = 1000;
 const READ_EVERY_MS = 1000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Provision state → the verb that follows. */
+/** @type {Readonly<Record<string, string>>} */
 const NEXT = {
   enroll: 'manage',
   manageable: 'provide',
@@ -23,6 +27,7 @@ const NEXT = {
   'inspect failed': 'manage',
 };
 
+/** @param {string} method @param {string} path @param {unknown} [body] */
 async function call(method, path, body) {
   const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
   const answer = await fetch(`${url}${path}`, {
@@ -32,10 +37,12 @@ async function call(method, path, body) {
   const text = await answer.text();
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
 }
-/** The last error in the node's history. The power synchronisation may have cleared `last_error` by now. */
+/** The last error in the node's history. The power synchronisation may have cleared `last_error` by now. @param {string} uuid */
 async function lastEventOf(uuid) {
   const found = await call('GET', `/v1/nodes/${uuid}/history?detail=true`).catch(() => undefined);
-  const errors = (found?.body?.history ?? []).filter(({ severity }) => severity === 'ERROR');
+  /** @type {readonly { severity: string, created_at: string, event: string }[]} */
+  const history = found?.body?.history ?? [];
+  const errors = history.filter(({ severity }) => severity === 'ERROR');
   return errors.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
 }
 /** Sends each machine its next verb. A refused verb is sent again in the next round. */
@@ -48,8 +55,8 @@ async function deploy() {
       if (!known.has(name)) continue;
       if (states.get(uuid) !== state) {
         states.set(uuid, state);
-        if (state === 'active') process.send({ state });
-        if (/failed$|^error$/.test(state)) process.send({ state, reason: reason ?? (await lastEventOf(uuid)) ?? state });
+        if (state === 'active') tell({ state });
+        if (/failed$|^error$/.test(state)) tell({ state, reason: reason ?? (await lastEventOf(uuid)) ?? state });
       }
       const target = NEXT[state];
       if (target === undefined) continue;
@@ -60,12 +67,12 @@ async function deploy() {
     await delay(ROUND_MS);
   }
 }
-/** Connections, one after another, that take a few kilobytes of a large response each second. */
+/** Connections, one after another, that take a few kilobytes of a large response each second. @param {string} base @param {string} path */
 async function readSlowly(base, path) {
   const { hostname: host, port } = new URL(base);
   for (;;) {
-    process.send({ connected: 1 });
-    const socket = connect({ port, host, localAddress: SLOW_ADDRESS }).on('error', () => {});
+    tell({ connected: 1 });
+    const socket = connect({ port: Number(port), host, localAddress: SLOW_ADDRESS }).on('error', () => {});
     let isOpen = true;
     socket.once('close', () => (isOpen = false));
     socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -79,7 +86,8 @@ async function readSlowly(base, path) {
 
 process.once('SIGTERM', () => process.exit(0));
 process.once('disconnect', () => process.exit(0));
-process.on('message', ({ slowReaders }) => {
+process.on('message', (message) => {
+  const { slowReaders } = /** @type {{ slowReaders: number }} */ (message);
   for (let at = 0; at < slowReaders; at++) void (at % 4 === 0 ? readSlowly(url, '/v1/openapi.json') : readSlowly(bootUrl, '/image.raw'));
 });
 void deploy();

@@ -1,0 +1,171 @@
+/**
+ * The keys of a node's driver_internal_info: which part of the program writes each of them, the type of its value, and when it is forgotten.
+ * A row for a key is all that its part needs. Keys without a row are compile errors. A database that was imported from Ironic may have values
+ * of other types, and keys of drivers that are not here.
+ */
+/** The part of the program that writes the key. `ironic`: only an imported database has it. */
+type Owner = 'agent' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
+
+/** When keys are forgotten, and which other moments each of them includes. */
+const MOMENTS = {
+  /** The machine's system ends, and its agent with it. */
+  'system end': [],
+  /** A flow is done with the agent, or needs another: an agent must look the node up again before its heartbeats count. */
+  'agent end': [],
+  /** The running step is not polled any more. */
+  'poll end': [],
+  /** A list of steps ends, whatever its result. */
+  'steps end': ['agent end', 'poll end'],
+  'clean end': ['steps end'],
+  'deploy end': ['steps end'],
+  'service end': ['steps end'],
+  /** Steps that a client listed failed. The list and its options stay, so that clients can read them. */
+  'clean failure': ['steps end'],
+  'service failure': ['steps end'],
+  'instance end': ['deploy end'],
+  'inspect end': [],
+} as const satisfies Record<string, readonly string[]>;
+/** @internal */
+export type Moment = keyof typeof MOMENTS;
+
+/** Work that must wait while the node has the key, since the machine may restart by itself. */
+type Deferred = 'power sync' | 'fast track';
+
+interface Row<Value> {
+  readonly owner: Owner;
+  readonly forgotten?: readonly Moment[];
+  /** The value after that. Absent: the key is removed. */
+  readonly becomes?: null;
+  readonly defers?: readonly Deferred[];
+  /** Only for the type. */
+  readonly value?: Value;
+}
+const row = <Value>(made: Row<Value>): Row<Value> => made;
+
+/** @internal */
+export const INTERNAL_INFO = {
+  agent_cached_clean_steps: row<object>({ owner: 'agent', forgotten: ['system end', 'clean end'] }),
+  agent_cached_clean_steps_refreshed: row<string>({ owner: 'agent' }),
+  agent_cached_deploy_steps: row<object>({ owner: 'agent', forgotten: ['system end', 'deploy end'] }),
+  agent_cached_deploy_steps_refreshed: row<string>({ owner: 'agent' }),
+  agent_cached_service_steps: row<object>({ owner: 'agent', forgotten: ['system end', 'service end'] }),
+  agent_cached_service_steps_refreshed: row<string>({ owner: 'agent' }),
+  agent_continue_if_ata_erase_failed: row<boolean>({ owner: 'agent' }),
+  agent_continue_if_secure_erase_failed: row<boolean>({ owner: 'agent' }),
+  agent_enable_ata_secure_erase: row<boolean>({ owner: 'agent' }),
+  agent_enable_nvme_secure_erase: row<boolean>({ owner: 'agent' }),
+  agent_erase_devices_iterations: row<number>({ owner: 'agent' }),
+  agent_erase_devices_zeroize: row<boolean>({ owner: 'agent' }),
+  agent_erase_skip_read_only: row<boolean>({ owner: 'agent' }),
+  agent_last_heartbeat: row<string>({ owner: 'conductor' }),
+  agent_secret_token: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
+  /** The token is part of the boot medium. */
+  agent_secret_token_pregenerated: row<boolean>({ owner: 'boot', forgotten: ['agent end'] }),
+  agent_status: row<string>({ owner: 'conductor', forgotten: ['system end'] }),
+  agent_status_message: row<string>({ owner: 'conductor', forgotten: ['system end'] }),
+  agent_url: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
+  /** The certificate itself (PEM), not the name of a file. */
+  agent_verify_ca: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
+  agent_version: row<string>({ owner: 'conductor', forgotten: ['system end'] }),
+  hardware_manager_version: row<unknown>({ owner: 'agent' }),
+  disk_erasure_concurrency: row<number>({ owner: 'agent' }),
+  target_raid_config: row<unknown>({ owner: 'agent' }),
+
+  clean_step_index: row<number>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
+  clean_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['clean end'], becomes: null }),
+  cleaning_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  /** The steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
+  declarative_cleaning: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  deploy_step_index: row<number>({ owner: 'conductor', forgotten: ['deploy end'] }),
+  deploy_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['deploy end'], becomes: null }),
+  service_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['service end'] }),
+  service_step_index: row<number>({ owner: 'conductor', forgotten: ['service end', 'service failure'] }),
+  service_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['service end'], becomes: null }),
+  /** Seconds. */
+  step_poll_every: row<number>({ owner: 'conductor', forgotten: ['poll end'] }),
+  /** The list of deploy steps has the agent's steps. */
+  steps_validated: row<boolean>({
+    owner: 'conductor',
+    forgotten: ['clean end', 'clean failure', 'deploy end', 'service end', 'service failure'],
+  }),
+  user_deploy_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['deploy end'] }),
+  /** The machine reboots into the ramdisk because a step requested it. */
+  cleaning_reboot: row<boolean>({ owner: 'agent', forgotten: ['clean end', 'clean failure', 'service failure'] }),
+  deployment_reboot: row<boolean>({ owner: 'agent', forgotten: ['deploy end'] }),
+  servicing_reboot: row<boolean>({ owner: 'agent', forgotten: ['service end', 'clean failure', 'service failure'] }),
+
+  /** The flow whose abort is not cleaned up yet, with its variant. */
+  abort_unfinished: row<string>({ owner: 'conductor' }),
+  /** The lessee is that of the instance. */
+  automatic_lessee: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
+  deploy_boot_mode: row<string>({ owner: 'boot', forgotten: ['instance end'] }),
+  instance: row<unknown>({ owner: 'ironic', forgotten: ['instance end'] }),
+  is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
+  is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
+  last_power_state_change: row<string>({ owner: 'conductor' }),
+  root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
+
+  /** The UUID of the volume target. */
+  boot_from_volume: row<string>({ owner: 'storage', forgotten: ['instance end'] }),
+  /**
+   * The volume whose attachment has begun and is not saved yet. A conductor that finds it knows that a reservation of this volume is its own,
+   * and that the target has no connection information.
+   */
+  attaching_volume: row<string>({ owner: 'storage' }),
+
+  /** `inspection_started_at` of the inspection that the service was asked for. */
+  discoverd_asked: row<string | null>({ owner: 'discoverd', forgotten: ['inspect end'] }),
+  inspector_manage_boot: row<boolean>({ owner: 'agent', forgotten: ['inspect end'] }),
+  lookup_bmc_addresses: row<unknown>({ owner: 'agent', forgotten: ['inspect end'] }),
+
+  dnsmasq_tag: row<string>({ owner: 'dnsmasq' }),
+  /** The protocol by which the BMC got the boot ISO. */
+  vmedia_transport_protocol: row<string>({ owner: 'boot' }),
+
+  allocated_ipmi_terminal_port: row<number>({ owner: 'ipmi' }),
+  is_next_boot_persistent: row<boolean>({ owner: 'ipmi' }),
+  persistent_boot_device: row<string>({ owner: 'ipmi' }),
+
+  /** Unfinished images of the management interface. */
+  firmware_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['fast track'] }),
+  /** Unfinished changes of volumes, saved before the first request. */
+  raid_configs: row<unknown>({ owner: 'redfish', forgotten: ['steps end'] }),
+  /** Settings were sent, and take effect when the machine starts. */
+  redfish_bios_state: row<object>({ owner: 'redfish', forgotten: ['steps end'] }),
+  /** The persistent boot device of a service that keeps none. */
+  redfish_boot_device: row<string>({ owner: 'redfish' }),
+  redfish_fw_update_start_time: row<string>({ owner: 'redfish' }),
+  /** Unfinished updates of the firmware interface. */
+  redfish_fw_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['power sync', 'fast track'] }),
+} as const;
+
+export type InternalKey = keyof typeof INTERNAL_INFO;
+/** driver_internal_info of a node. */
+export type InternalInfo = {
+  readonly [Key in InternalKey]?: (typeof INTERNAL_INFO)[Key] extends Row<infer Value> ? Value : never;
+};
+/** Keys of driver_internal_info to set; `undefined` removes one. */
+export type InternalChanges = { readonly [Key in InternalKey]?: InternalInfo[Key] | undefined };
+
+const rows = Object.entries(INTERNAL_INFO) as readonly (readonly [InternalKey, Row<unknown>])[];
+
+const included = (moment: Moment): readonly Moment[] => [moment, ...MOMENTS[moment].flatMap(included)];
+const FORGOTTEN = Object.fromEntries(
+  (Object.keys(MOMENTS) as Moment[]).map((moment) => {
+    const moments = included(moment);
+    const concerned = rows.filter(([, { forgotten = [] }]) => forgotten.some((one) => moments.includes(one)));
+    return [moment, Object.fromEntries(concerned.map(([key, { becomes }]) => [key, becomes]))];
+  }),
+) as Readonly<Record<Moment, InternalChanges>>;
+/** The changes that forget the keys of a moment, and of those that it includes. */
+export const forgottenAt = (moment: Moment): InternalChanges => FORGOTTEN[moment];
+
+const DEFERRING: Readonly<Record<Deferred, readonly InternalKey[]>> = {
+  'power sync': rows.filter(([, { defers }]) => defers?.includes('power sync')).map(([key]) => key),
+  'fast track': rows.filter(([, { defers }]) => defers?.includes('fast track')).map(([key]) => key),
+};
+/** Whether the node has a key that defers this work. */
+export const isDeferred = (work: Deferred, info: InternalInfo): boolean => DEFERRING[work].some((key) => info[key] !== undefined);
+
+/** A change of one key, which may be computed. */
+export const setting = <Key extends InternalKey>(key: Key, value: InternalChanges[Key]): InternalChanges => ({ [key]: value });

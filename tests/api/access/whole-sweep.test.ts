@@ -1,0 +1,2 @@
+/** Every operation as every caller. */
+import './sweep';
