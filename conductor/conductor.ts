@@ -18,6 +18,8 @@ import type {
   Vif,
 } from '../model/records';
 import type { Origin } from '../model/origin';
+import type { AgentNode } from '../store/store';
+import { AlreadyRead } from './core/call-types';
 import type {
   Validation,
   ProvisionArgs,
@@ -31,6 +33,7 @@ import type {
 
 export type { HttpMethod, VirtualMediaType };
 export type { Lookup, ProvisionArgs, VendorAnswer };
+export { AlreadyRead };
 
 export interface Calls {
   /** Missing interfaces become the defaults of the hardware type. Throws when the type or an interface is not enabled (400). */
@@ -43,8 +46,11 @@ export interface Calls {
   validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
   /** The readiness checks that only the node's conductor can make. It waits at most some seconds for the machine and the image servers. */
   probe(uuid: string): Promise<Probes>;
-  /** Returns when accepted (202): state and body are checked, the node is locked, the event is fired. The work continues under the lock. */
-  provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
+  /**
+   * Returns when accepted (202): state and body are checked, the node is locked, the event is fired. The work continues under the lock.
+   * @param read the node as the request found it; it may have changed since
+   */
+  provision(uuid: string, verb: string, args: ProvisionArgs, read?: AlreadyRead<NodeRecord>): Promise<void>;
   /** Returns when accepted (202). */
   setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
   /** The numbers that the sensors of the machine show now. */
@@ -98,7 +104,8 @@ export interface Calls {
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
   /** The token for a ramdisk that looks up its node: a new one at the first call, `******` at each later one. */
   agentToken(uuid: string): Promise<string>;
-  heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
+  /** @param read the node as the request found it */
+  heartbeat(uuid: string, beat: Heartbeat, read?: AlreadyRead<AgentNode>): Promise<void>;
   /** Returns the node of the inventory (in inspect wait, or just enrolled) with the token for its agent. The processing continues. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
 

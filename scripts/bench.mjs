@@ -2,6 +2,7 @@
 //
 // It starts an embedded database and a server, with fake hardware or simulated machines, and removes both at the end. `--one-core` binds
 // the server to CPU 0 and the database to CPU 1. The CPU time comes from /proc, so it is available on Linux only.
+// `npm run bench -- compare REF` (see `compare --help`) compares this checkout with a commit instead.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,6 +19,8 @@ import { recorderScenario } from './bench/recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 
+// Another command, with arguments of its own.
+if (process.argv[2] === 'compare') await import('./bench/compare.mjs');
 const NAMES = [
   'provisioning',
   'heartbeats',
@@ -33,7 +36,9 @@ const NAMES = [
 const given = cliArguments({
   command: 'npm run bench',
   usage: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
-  about: 'Measures CPU time and latency of the built server. Starts a database and a server, and removes both at the end.',
+  about:
+    'Measures CPU time and latency of the built server. Starts a database and a server, and removes both at the end. ' +
+    '`npm run bench -- compare --help` is about the comparison with a commit.',
   options: {
     nodes: { value: 'N', least: 1, help: 'number of machines (the default depends on the scenario)' },
     seconds: { value: 'N', least: 1, most: 86_400, help: 'duration of each measurement by time (default: 5; recorder: 60)' },

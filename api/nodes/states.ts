@@ -5,7 +5,7 @@ import type { JsonObject, NodeRecord } from '../../model/records';
 import { isUuid } from '../../model/idents';
 import { nextState, TRANSITIONS, VERBS } from '../../model/states';
 import { isGateOpen } from '../../model/versions';
-import type { ProvisionArgs } from '../../conductor/conductor';
+import { AlreadyRead, type ProvisionArgs } from '../../conductor/conductor';
 import { storableOf, type Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
 import { checkPolicy } from '../resource/access';
@@ -171,7 +171,7 @@ async function setProvision(request: Request, context: ApiContext): Promise<Answ
   ) as ProvisionArgs;
   await checkRequired(target, args, node, request, context);
   checkDrive(args.configdrive);
-  await context.conductor.provision(node.uuid, target, args);
+  await context.conductor.provision(node.uuid, target, args, new AlreadyRead(node));
   return accepted(request);
 }
 

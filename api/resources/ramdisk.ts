@@ -9,7 +9,7 @@ import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/r
 import { FAST_TRACK_STATES, INSPECTED_STATES, stateRow } from '../../model/states';
 import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode, AnsweredNode, LookupNode } from '../../store/store';
-import type { Lookup } from '../../conductor/conductor';
+import { AlreadyRead, type Lookup } from '../../conductor/conductor';
 import { createFairTurns } from '../http/fair-turns';
 import type { Peer } from '../http/source';
 import { findByIdent } from '../resource/node-find';
@@ -261,7 +261,7 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, conte
     ...(status === undefined ? {} : { agentStatus: status }),
     ...(message === undefined ? {} : { agentStatusMessage: shortened(message, MAX_STATUS_MESSAGE) }),
   };
-  await context.conductor.heartbeat(node.uuid, heartbeatData);
+  await context.conductor.heartbeat(node.uuid, heartbeatData, new AlreadyRead(node));
 }
 
 /** The settings for the enrolment of unknown machines. */

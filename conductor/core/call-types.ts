@@ -6,6 +6,13 @@ export interface Validation {
   readonly result: boolean;
   readonly reason?: string;
 }
+/**
+ * A record that the API has read for the request, as the last argument of a call: a conductor in the same process need not read it again.
+ * RPC omits it.
+ */
+export class AlreadyRead<T> {
+  constructor(readonly record: T) {}
+}
 /** The arguments of a provision verb, named like the keys of the request body. */
 export interface ProvisionArgs {
   readonly configdrive?: string | JsonObject | null;

@@ -4,15 +4,18 @@
  */
 import { UNFENCED, type Connections, type Task } from '../../drivers/interfaces';
 
-/** The check of an exclusive task. */
-type Holding = Required<Pick<Task, 'stillHeld'>>;
+/** The checks of an exclusive task. */
+export interface Holding extends Required<Pick<Task, 'stillHeld'>> {
+  /** As `stillHeld`, for a call of an interface. A node that only is checked before its first write need not be reserved for it. */
+  readonly beforeCall?: () => true | Promise<void>;
+}
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
 
 type Work = (...given: readonly unknown[]) => unknown;
 const fencedFunction = (owner: object, work: Work): Work => {
   return (...given) => {
     const [task] = given;
-    const held = isHolding(task) ? task.stillHeld() : true;
+    const held = isHolding(task) ? (task.beforeCall?.() ?? task.stillHeld()) : true;
     return held === true ? work.apply(owner, [...given]) : held.then(() => work.apply(owner, [...given]));
   };
 };

@@ -2,7 +2,7 @@
 import type { Task } from '../../drivers/interfaces';
 import type { InternalChanges } from '../../model/internal-info';
 import type { NewHistory } from '../../model/node-write';
-import type { NodeChanges } from '../../model/records';
+import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Event } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { Context } from './context';
@@ -29,6 +29,16 @@ export interface NodeTask extends Task {
    * the history. Throws InvalidStateRequested.
    */
   fire(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
+  /**
+   * As `fire`, and ends the reservation in the same statement. For the last event of the work: nothing may be written afterwards, and
+   * nothing sent to the machine.
+   */
+  end(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
+  /**
+   * As `fire`, but with the next write: that of the step that follows. At the latest it is written before the next call of a driver. It is
+   * announced when it is written.
+   */
+  fireWithNext(event: Event, changes?: NodeChanges, internal?: InternalChanges): void;
   /** Writes an entry into the node's history. An error becomes its `last_error` too. */
   record(entry: HistoryEntry, changes?: NodeChanges, internal?: InternalChanges): Promise<void>;
   /** Retries calls to the database while it is unreachable. For work that no client waits for any longer. */
@@ -48,6 +58,13 @@ export interface TaskRequest {
   readonly lock?: 'exclusive' | 'shared';
   /** Retries while other work holds the node, as [conductor]node_locked_retry_attempts says; default: NodeLocked at once. */
   readonly retry?: boolean;
+  /**
+   * The node as it was read, or undefined to read it. It is reserved with the first write, if it is still free and unchanged; otherwise
+   * before the work, which then begins again. For work that only checks before its first write.
+   */
+  readonly unreserved?: { readonly read: NodeRecord | undefined } | undefined;
+  /** Keys of driver_internal_info that are written with the reservation. */
+  readonly internal?: InternalChanges | undefined;
   /** No client waits for the work: it leaves the reserved workers free. */
   readonly ordinary?: true;
 }

@@ -3,6 +3,7 @@ import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
+import type { InternalChanges } from '../../model/internal-info';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
@@ -15,7 +16,7 @@ import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
 import { recordTransitionMetrics } from './measures';
-import { fencedConnections } from './fenced';
+import { fencedConnections, type Holding } from './fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
@@ -46,10 +47,15 @@ const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_
  * @param term the lease's term when the node was reserved
  */
 export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<NodeTask> =>
-  taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive, term);
+  taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive ? 'reserved' : 'read', term);
 
 /** A task that only reads the node, without its ports. */
-export const sharedTaskOf = (context: Context, node: NodeRecord): NodeTask => taskWith(context, node, [], false, context.lease.term);
+export const sharedTaskOf = (context: Context, node: NodeRecord): NodeTask => taskWith(context, node, [], 'read', context.lease.term);
+
+/** The node is reserved by other work, or has changed: the task, which has not reserved it, cannot write it. */
+class NotUnchanged extends LockLost {}
+/** `free`: not reserved yet; the first write reserves the node if it is unchanged. `ended`: the last write ended the reservation. */
+type Hold = 'read' | 'free' | 'reserved' | 'ended';
 
 const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller']> => ({
   ...{ admin: admin === true, service: service === true },
@@ -57,14 +63,14 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
 });
 
 /** The members of a task that come from the conductor. The connections of an exclusive task are fenced. */
-const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>['stillHeld'] | undefined) => ({
+const surroundings = (context: Context, uuid: string, holding: Holding | undefined) => ({
   context,
-  ...(stillHeld ? { stillHeld } : {}),
+  ...holding,
   ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
   ...(context.origin ? { caller: callerOf(context.origin) } : {}),
   clock: context.clock,
   options: context.options,
-  connections: stillHeld ? fencedConnections(context.connections, { stillHeld }) : context.connections,
+  connections: holding ? fencedConnections(context.connections, holding) : context.connections,
   signal: context.signal,
   boots: context.store.boots,
   media: context.store.media,
@@ -83,6 +89,15 @@ const progressOf = (
   return { flow: kind, done: place, of: Array.isArray(steps) ? steps.length : 0, step: `${owner}.${step}`, percent, ...written };
 };
 
+const STATE_COLUMNS: readonly string[] = ['provision_state', 'target_provision_state', 'provision_updated_at'];
+/** The state of noted events, which cannot be too large. */
+const stateOnly = ({ changes }: NodeWrite): NodeWrite => ({
+  ...EMPTY_WRITE,
+  changes: Object.fromEntries(Object.entries(changes).filter(([name]) => STATE_COLUMNS.includes(name))),
+});
+const isStateOnly = ({ changes, internal, history }: NodeWrite): boolean =>
+  isEmptyWrite({ changes: {}, internal, history }) && Object.keys(changes).every((name) => STATE_COLUMNS.includes(name));
+
 type Retry = <T>(work: () => Promise<T>) => Promise<T>;
 /** @param retry repeats calls to the database; undefined: they are not repeated */
 const heldDuring =
@@ -99,97 +114,172 @@ const heldDuring =
     });
   };
 
-function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
+/** The record of a node, what is noted for it, and whether it is reserved. */
+interface HeldNode {
+  node: NodeRecord;
+  /** Writes the node and what is noted, and reserves it if it is not reserved yet. */
+  readonly put: (write: NodeWrite, also?: (store: Store) => Promise<void>, release?: boolean) => Promise<void>;
+  /** @param announce called when the write is done */
+  note(write: NodeWrite, announce?: () => void): void;
+  /** Drops what is noted, and reads the node again. */
+  readonly discardNotes: () => Promise<void>;
+  readonly checks: Required<Holding>;
+}
+function heldNode(
+  context: Context,
+  found: NodeRecord,
+  held: Hold,
+  isHeld: () => true | Promise<void>,
+  log: () => NodeTask['log'],
+): HeldNode {
+  const { store, host, metrics } = context;
+  const { uuid } = found;
+  let hold = held;
+  let fence = found.lock_fence;
+  let noted = EMPTY_WRITE;
+  let unannounced: readonly (() => void)[] = [];
+  const writeHeld = async ({ nodes }: Store, write: NodeWrite, release: boolean): Promise<NodeRecord> => {
+    if (hold !== 'free') return nodes.writeLocked(self.node, fence, write, release);
+    const now = await nodes.reserveUnchanged(self.node, host, write, release);
+    if (!now) throw new NotUnchanged(uuid);
+    return now;
+  };
+  const written = (now: NodeRecord, release: boolean): void => {
+    self.node = now;
+    fence = now.lock_fence;
+    hold = release ? 'ended' : 'reserved';
+  };
+  const beforeCall = (): true | Promise<void> => {
+    if (hold === 'ended') return Promise.reject(new LockLost(uuid));
+    if (unannounced.length === 0) return isHeld();
+    return self.put(EMPTY_WRITE).then(async () => void (await isHeld()));
+  };
+  let reserving: Promise<void> | undefined;
+  const stillHeld = (): true | Promise<void> => {
+    if (hold !== 'free') return beforeCall();
+    reserving ??= writeHeld(store, EMPTY_WRITE, false).then((now) => written(now, false));
+    return reserving.then(async () => void (await beforeCall()));
+  };
+  const self: HeldNode = {
+    node: found,
+    checks: { stillHeld, beforeCall },
+    note: (write, announce) => {
+      noted = mergeWrites(noted, write);
+      self.node = applyWrite(self.node, write);
+      if (announce) unannounced = [...unannounced, announce];
+    },
+    discardNotes: async () => {
+      noted = EMPTY_WRITE;
+      unannounced = [];
+      self.node = await store.nodes.find(uuid);
+    },
+    put: async (write, also, release = false) => {
+      if (hold === 'read') throw new Error('a shared task may not write');
+      const whole = withQuotesBounded(mergeWrites(noted, write));
+      if (isEmptyWrite(whole) && !also && (!release || hold !== 'reserved')) return;
+      if (hold === 'ended') throw new Error('the reservation of the node has ended: nothing can be written');
+      try {
+        const now = await (also
+          ? store.transaction(async (inner) => {
+              await also(inner);
+              return writeHeld(inner, whole, release);
+            })
+          : writeHeld(store, whole, release));
+        written(now, release);
+        noted = EMPTY_WRITE;
+        const announced = unannounced;
+        unannounced = [];
+        for (const announce of announced) announce();
+      } catch (error) {
+        if (error instanceof Fault && error.name === 'TooLarge' && !isStateOnly(noted)) {
+          // They must not prevent the writes after them: that of a failure, and the end of the reservation.
+          log().error('noted values of the node are dropped: they are too large', { reason: error.message });
+          noted = stateOnly(noted);
+          self.node = applyWrite(await store.nodes.find(uuid), noted);
+          return self.put(write, also, release);
+        }
+        if (error instanceof NotUnchanged || !(error instanceof Fault && error.name === 'NodeLocked')) throw error;
+        metrics.count('bloomery_locks_lost_total', {});
+        throw new LockLost(uuid);
+      }
+    },
+  };
+  return self;
+}
+
+/** Where an event leads: what to write, and what to call with the node when it is written. */
+function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeChanges, internal: InternalChanges) {
+  const { uuid, provision_state: from } = node;
+  const { to, target } = transition(node, event);
+  const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
+  const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(context.clock.now()) };
+  const write: NodeWrite = { changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] };
+  const announce = (after: NodeRecord): void => {
+    recordTransitionMetrics(context, uuid, from, event, to);
+    notifyProvision(context, node, after, event);
+    log.info(`node ${after.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: after.last_error });
+  };
+  return { write, announce };
+}
+
+function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortRecord[], held: Hold, term: number): NodeTask {
   let retriesDatabase = false;
   const store = retryingStore(given.store, (ask) => (retriesDatabase ? retryWhileDatabaseDown(task, ask) : ask()));
   const context: Context = { ...given, store };
-  const { clock } = context;
-  const { uuid, lock_fence: fence } = reserved;
-  let node = reserved;
+  const { uuid } = found;
   let ports = itsPorts;
   let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
-  let noted = EMPTY_WRITE;
-  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
-    if (!exclusive) throw new Error('a shared task may not write');
-    const whole = withQuotesBounded(mergeWrites(noted, write));
-    if (isEmptyWrite(whole) && !also && !release) return;
-    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
-    try {
-      node = await (also
-        ? store.transaction(async (inner) => {
-            await also(inner);
-            return held(inner);
-          })
-        : held(store));
-      noted = EMPTY_WRITE;
-    } catch (error) {
-      if (error instanceof Fault && error.name === 'TooLarge' && !isEmptyWrite(noted)) {
-        // They must not prevent the writes after them: that of a failure, and the end of the reservation.
-        task.log.error('noted values of the node are dropped: they are too large', { reason: error.message });
-        noted = EMPTY_WRITE;
-        node = await store.nodes.find(uuid);
-        return put(write, also, release);
-      }
-      if (!(error instanceof Fault && error.name === 'NodeLocked')) throw error;
-      context.metrics.count('bloomery_locks_lost_total', {});
-      throw new LockLost(uuid);
-    }
+  const isHeld = heldDuring(context, uuid, term, () => (retriesDatabase ? (work) => retryWhileDatabaseDown(task, work) : undefined));
+  const own = heldNode(context, found, held, isHeld, () => task.log);
+  const { put } = own;
+  const fire = async (release: boolean, ...[event, changes = {}, internal = {}, also]: Parameters<NodeTask['fire']>): Promise<void> => {
+    const { write, announce } = moveOf(task, event, changes, internal);
+    await put(write, also, release);
+    announce(own.node);
   };
-  const stillHeld = heldDuring(context, uuid, term, () => (retriesDatabase ? (work) => retryWhileDatabaseDown(task, work) : undefined));
   const task: NodeTask = {
-    ...surroundings(context, uuid, exclusive ? stillHeld : undefined),
+    ...surroundings(context, uuid, held === 'read' ? undefined : own.checks),
     get node() {
-      return node;
+      return own.node;
     },
     get ports() {
       return ports;
     },
     get driver() {
       // Made at first use: requests that need no driver work on a node whose driver is disabled.
-      if (!driver || !sameDriver(driver.of, node)) driver = { of: node, made: context.hardware.driverOf(node) };
+      if (!driver || !sameDriver(driver.of, own.node)) driver = { of: own.node, made: context.hardware.driverOf(own.node) };
       return driver.made;
     },
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
     portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
     ...portWrites(uuid, { put: (also) => put(EMPTY_WRITE, also), ports: () => ports, keep: (changed) => (ports = changed) }),
     saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
-    reportProgress: (kind, step, percent, bytes) => store.events.add(node, 'progress', progressOf(node, kind, step, percent, bytes)),
-    note: (changes, internal = {}, history = []) => {
-      const write: NodeWrite = { changes, internal, history };
-      noted = mergeWrites(noted, write);
-      node = applyWrite(node, write);
-    },
+    reportProgress: (kind, step, percent, bytes) =>
+      store.events.add(own.node, 'progress', progressOf(own.node, kind, step, percent, bytes)),
+    note: (changes, internal = {}, history = []) => own.note({ changes, internal, history }),
     write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
-    recorderData: () => recorderData(context, node),
-    fire: async (event, changes = {}, internal = {}, also) => {
-      const before = node;
-      const from = node.provision_state;
-      const { to, target } = transition(node, event);
-      const entry =
-        event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
-      const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
-      await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
-      recordTransitionMetrics(context, uuid, from, event, to);
-      notifyProvision(context, before, node, event);
-      task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
+    recorderData: () => recorderData(context, own.node),
+    fire: (...event) => fire(false, ...event),
+    end: (...event) => fire(true, ...event),
+    fireWithNext: (event, changes = {}, internal = {}) => {
+      const { write, announce } = moveOf(task, event, changes, internal);
+      const moved = applyWrite(own.node, write);
+      own.note(write, () => announce(moved));
     },
     record: ({ type, event, error }, changes = {}, internal = {}) => {
-      const entry = entryOf(context, node, { type, event, error });
+      const entry = entryOf(context, own.node, { type, event, error });
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
-    discardNotes: async () => {
-      noted = EMPTY_WRITE;
-      node = await store.nodes.find(uuid);
-    },
+    discardNotes: own.discardNotes,
     release: () => put(EMPTY_WRITE, undefined, true),
     enableDatabaseRetries: () => {
       retriesDatabase = true;
     },
     refresh: async () => {
       await put(EMPTY_WRITE);
-      node = await store.nodes.find(uuid);
+      own.node = await store.nodes.find(uuid);
       ports = await store.ports.ofNode(uuid);
     },
     withNode: (other, request, work) => withTask(context, other, request, work),
@@ -228,14 +318,16 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
 /** The context of work that runs to its end even if its caller does not wait any more. */
 const withoutCaller = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
-const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest): Promise<NodeTask> =>
+const reserve = (context: Context, uuid: string, { retry = false, unreserved, internal }: TaskRequest): Promise<NodeTask> =>
   whenFree(context, uuid, retry, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
     // Read before the reservation, so that a lease that ends in between ends the task.
     const { term } = context.lease;
     try {
-      const reserved = await store.nodes.reserve(uuid, host);
+      const found = unreserved && (unreserved.read ?? (await store.nodes.find(uuid)));
+      if (found?.reservation === null) return taskWith(withoutCaller(context), found, await store.ports.ofNode(found.uuid), 'free', term);
+      const reserved = await store.nodes.reserve(uuid, host, internal);
       try {
         return await taskOf(withoutCaller(context), reserved, true, term);
       } catch (error) {
@@ -328,6 +420,32 @@ export async function withTask<T>(context: Context, uuid: string, request: TaskR
   }
 }
 
+/** Reserves the node and runs `first`. */
+async function begin<T>(
+  context: Context,
+  uuid: string,
+  request: TaskRequest,
+  first: (task: NodeTask) => Promise<T>,
+): Promise<{ readonly task: NodeTask; readonly work: T }> {
+  const task = await reserve(context, uuid, request);
+  try {
+    return { task, work: await first(task) };
+  } catch (error) {
+    // A node that changed since it was read may be worth another error, or none.
+    const again =
+      error instanceof NotUnchanged ||
+      (request.unreserved !== undefined && task.node.reservation === null && (await hasChanged(context, task)));
+    await release(context, task);
+    if (!again) throw error;
+    return begin(context, uuid, { ...request, unreserved: undefined }, first);
+  }
+}
+const hasChanged = ({ store }: Context, { node: { uuid, revision } }: NodeTask): Promise<boolean> =>
+  store.nodes.find(uuid).then(
+    (now) => now.revision !== revision || now.reservation !== null,
+    () => true,
+  );
+
 /**
  * Returns when `first` is over (the API answers 202). The work that `first` returned runs afterwards, under the same lock.
  * Throws NoFreeConductorWorker before anything is changed.
@@ -340,14 +458,7 @@ export async function startTask(
 ): Promise<void> {
   const worker: ReservedWorker = context.workers.take(request.ordinary);
   try {
-    const task = await reserve(context, uuid, request);
-    let work: (() => Promise<void>) | undefined;
-    try {
-      work = await first(task);
-    } catch (error) {
-      await release(context, task);
-      throw error;
-    }
+    const { task, work } = await begin(context, uuid, request, first);
     if (!work) {
       await release(context, task);
       return;

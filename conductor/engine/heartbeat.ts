@@ -5,11 +5,12 @@
 import { fastTracked, mayFastTrack } from '../../drivers/agent/fast-track';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import type { InternalKey } from '../../model/internal-info';
-import type { Heartbeat } from '../../model/records';
+import type { InternalChanges, InternalKey } from '../../model/internal-info';
+import type { Heartbeat, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import { isDatabaseDown, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { AgentNode } from '../../store/store';
+import type { AlreadyRead } from '../core/call-types';
 import type { Context } from '../core/context';
 import { startTask } from '../core/task';
 import { tokenIsRight } from '../runtime/token';
@@ -39,9 +40,9 @@ function checkHeartbeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): 
 }
 
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
-export async function heartbeat(context: Context, ident: string, beat: Heartbeat): Promise<void> {
+export async function heartbeat(context: Context, ident: string, beat: Heartbeat, read?: AlreadyRead<AgentNode>): Promise<void> {
   const { store, clock, options, log, metrics } = context;
-  const node = await store.nodes.findAgent(ident);
+  const node = read ? read.record : await store.nodes.findAgent(ident);
   const { uuid } = node;
   const count = (outcome: string): void => metrics.count('bloomery_heartbeats_total', { state: node.provision_state, outcome });
   try {
@@ -69,19 +70,34 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     ...(beat.agentStatusMessage === undefined ? {} : { agent_status_message: beat.agentStatusMessage }),
   };
   const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key as InternalKey] !== value);
-  if (isNews) {
-    const recorded = await store.nodes.mergeInternal(uuid, { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) });
-    if (!tokenIsRight(recorded, beat.agentToken)) {
-      // The machine was powered off, or its flow began again, between the check and the write. The next agent may have another URL.
-      await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
-      return;
-    }
-  }
+  const wakes = meaning === 'resume' || working === true;
+  const news: News = {
+    internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) },
+    // Otherwise the machine was powered off, or its flow began again, between the check and the write. The next agent may have another URL.
+    isRight: (recorded) => tokenIsRight(recorded, beat.agentToken),
+  };
+  const isJoined = isNews && meaning === 'resume' && node.reservation === null && !context.locks.has(uuid);
+  if (isNews && !isJoined && !(await recordNews(context, uuid, news))) return;
   count(meaning === 'resume' ? 'resumed' : 'recorded');
   // `wakeNode` finds out whether the node is held: the working state that was read above may be a waiting state by now.
-  const isWoken = (meaning === 'resume' || working) && (await wakeNode(context, uuid, 'heartbeat'));
+  const isWoken = wakes && (await wakeNode(context, uuid, 'heartbeat', isJoined ? news : undefined));
   // The flow writes the time itself.
   if (!isNews && !isWoken) context.heartbeats.stamp(uuid, beat.callbackUrl);
+}
+
+/** What an agent reports for the first time. */
+interface News {
+  /** Keys of driver_internal_info. */
+  readonly internal: InternalChanges;
+  /** Whether they are of the node's agent, by the node as stored with them. */
+  readonly isRight: (recorded: NodeRecord) => boolean;
+}
+const NOT_NEWS: InternalChanges = { agent_url: undefined, agent_verify_ca: undefined };
+/** Returns false, and removes the news, if they are not of the node's agent. */
+async function recordNews({ store }: Context, uuid: string, { internal, isRight }: News): Promise<boolean> {
+  if (isRight(await store.nodes.mergeInternal(uuid, internal))) return true;
+  await store.nodes.mergeInternal(uuid, NOT_NEWS);
+  return false;
 }
 
 /** The database is unreachable, or all workers are busy. */
@@ -91,8 +107,9 @@ const isTemporary = (error: unknown): boolean =>
 /**
  * Continues a waiting node: now, or when this process releases it. A heartbeat less than a second after the last check of the
  * step is postponed to the end of that second. Throws NoFreeConductorWorker. Returns whether the node continued now.
+ * @param news recorded with the reservation, or before the node is continued later
  */
-export async function wakeNode(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
+export async function wakeNode(context: Context, uuid: string, why: WakeReason, news?: News): Promise<boolean> {
   // The agent got its answer, and may not send another heartbeat for minutes: temporary failures are retried.
   const again = (): void => {
     retryWhileDatabaseDown(context, () => wakeNode(context, uuid, why), isTemporary).catch((error: unknown) => {
@@ -100,14 +117,21 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     });
   };
   const later = (): void => context.locks.remember(uuid, again);
+  /** Continues the node after the news are recorded on their own. */
+  const recordFirst = async (them: News): Promise<boolean> => (await recordNews(context, uuid, them)) && wakeNode(context, uuid, why);
+  if (news && (context.locks.has(uuid) || context.heartbeats.isChecked(uuid))) return recordFirst(news);
   if (why === 'heartbeat' && context.heartbeats.postpone(uuid, again)) return false;
   if (context.locks.has(uuid)) {
     later();
     return false;
   }
   try {
-    await startTask(context, uuid, { purpose: why, ordinary: true }, async (task) => {
+    await startTask(context, uuid, { purpose: why, ordinary: true, internal: news?.internal }, async (task) => {
       const { provision_state: state, driver_internal_info: internal } = task.node;
+      if (news && !news.isRight(task.node)) {
+        task.note({}, NOT_NEWS);
+        return undefined;
+      }
       if (stateRow(state).heartbeat !== 'resume') return undefined;
       // If the URL is gone, the node's flow has forgotten the agent since.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
@@ -116,7 +140,9 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     });
     return true;
   } catch (error) {
-    if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
+    const isLocked = error instanceof Fault && error.name === 'NodeLocked';
+    if (news && (isLocked || (error instanceof Fault && error.name === 'NoFreeConductorWorker'))) return recordFirst(news);
+    if (!isLocked) throw error;
     if (context.locks.has(uuid)) later();
     else if (why === 'heartbeat') {
       // Another host holds the node, or the reservation is stray: it could not be ended while the database was unreachable, and lasts until

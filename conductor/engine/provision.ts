@@ -1,7 +1,8 @@
 /** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the response. */
 import { Fault } from '../../model/errors';
 import { VERBS, nextState, stateRow, type Event } from '../../model/states';
-import type { ProvisionArgs } from '../core/call-types';
+import type { NodeRecord } from '../../model/records';
+import type { AlreadyRead, ProvisionArgs } from '../core/call-types';
 import { countTowards } from '../core/concurrency';
 import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
@@ -25,7 +26,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
   const { uuid, provision_state: from } = task.node;
   const name = stateRow(nextState(from, event)!).flow;
   if (name === undefined) {
-    await task.fire(event);
+    await task.end(event);
     return undefined;
   }
   const flow = FLOWS[name];
@@ -36,11 +37,19 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
 }
 
 /** Returns when the work has started. Throws before anything has changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. */
-export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
+export async function provision(
+  context: Context,
+  uuid: string,
+  verb: string,
+  args: ProvisionArgs,
+  read?: AlreadyRead<NodeRecord>,
+): Promise<void> {
   const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
   if (event) await checkLimit(context, event);
   // The API checked the node's state already; the state under the lock counts.
-  await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
+  // These act on the machine, or on work that waits.
+  const unreserved = event === 'abort' || event === 'unhold' ? undefined : { read: read?.record };
+  await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true, unreserved }, async (task) => {
     const { provision_state: state } = task.node;
     if (event === undefined || nextState(state, event) === undefined)
       throw new Fault('InvalidStateRequested', { action: verb, node: uuid, state });

@@ -39,7 +39,7 @@ export const adopt: Flow = {
         return done;
       },
     ),
-  finish: (task) => task.fire('done'),
+  finish: (task) => task.end('done'),
   // The stored power state may be wrong. Null, as in Ironic: power synchronisation reads the machine's state anew.
-  fail: (task, reason) => task.fire('fail', { last_error: reason, power_state: null }),
+  fail: (task, reason) => task.end('fail', { last_error: reason, power_state: null }),
 };

@@ -124,7 +124,7 @@ export const clean = listedFlow(list, {
       await cacheFacts(task);
       await recordSteps(task, 'clean', [], 'end');
     }
-    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, keepAgentIfNeeded(task, FORGET_CLEANING));
+    await task.end(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, keepAgentIfNeeded(task, FORGET_CLEANING));
   },
   abort: { 'clean wait': abortSteps('clean'), 'clean hold': abortSteps('clean') },
   afterAbort: { states: ['clean failed'], work: (task) => cleanUpAborted(task, list) },

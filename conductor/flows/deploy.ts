@@ -174,7 +174,7 @@ export const deploy = stepsFlow({
   finish: async (task) => {
     await recordSteps(task, 'deploy', positionOf(task, 'deploy').steps, 'end');
     await restoreConsole(task, 'deploying');
-    await task.fire('done', { deploy_step: {} }, keepAgentIfNeeded(task, FORGET_DEPLOYING));
+    await task.end('done', { deploy_step: {} }, keepAgentIfNeeded(task, FORGET_DEPLOYING));
   },
   fail: async (task, reason, how) => {
     // After a failed step the machine is powered off, if the option says so. After a timeout it is left as it is.
@@ -182,7 +182,7 @@ export const deploy = stepsFlow({
     const also = await cleanUp(task);
     if (ends) await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
     await detachVolumes(task);
-    await task.fire(
+    await task.end(
       'fail',
       { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
       // The list stays, so that clients can read it.

@@ -80,12 +80,12 @@ export const inspect: Flow = {
   finish: async (task) => {
     // The machine is on: some BMCs describe their network adapters only then.
     await cacheFirmware(task);
-    await task.fire('done', { inspection_finished_at: timestamp(task.clock.now()), inspection_started_at: null }, FORGET);
+    await task.end('done', { inspection_finished_at: timestamp(task.clock.now()), inspection_started_at: null }, FORGET);
   },
   fail: async (task, reason) => {
     const also = await cleanUp(task);
     const text = also === '' ? reason : `${withoutFullStop(reason)}${also}`;
-    await task.fire('fail', { last_error: text, inspection_started_at: null }, { ...FORGET_TOKEN_AND_URL, ...FORGET });
+    await task.end('fail', { last_error: text, inspection_started_at: null }, { ...FORGET_TOKEN_AND_URL, ...FORGET });
   },
   abort: { 'inspect wait': abort },
 };

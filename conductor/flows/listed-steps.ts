@@ -106,7 +106,7 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<
   const also = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
   await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
-  await task.fire('fail', { [`${kind}_step`]: {}, last_error: text }, forgottenAt(`${kind} failure`));
+  await task.end('fail', { [`${kind}_step`]: {}, last_error: text }, forgottenAt(`${kind} failure`));
 }
 export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
   const { kind, noun, gerund, forgotten } = list;
@@ -151,7 +151,7 @@ export function listedFlow(list: ListedSteps, { plan, ...parts }: ListedFlowPart
       stepFailure: (task, reason) => stepFailure(task, list, reason),
       lacksAgentSteps: (task) => positionOf(task, kind).running === undefined,
       takeAgentSteps: async (task, steps) => {
-        await task.fire('resume');
+        task.fireWithNext('resume');
         await applyOutcome(task, flow, () => start(task, steps));
         return true;
       },

@@ -16,7 +16,7 @@ export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promi
     else {
       await {
         done: () => flow.finish(task),
-        hold: () => task.fire('hold'),
+        hold: () => task.end('hold'),
         wait: () => startWaiting(task, 'pollEvery' in outcome ? outcome.pollEvery : undefined),
       }[outcome.kind]();
       return;
@@ -42,12 +42,12 @@ export async function failFlow(task: NodeTask, flow: Flow, reason: string, how?:
     task.log.error(`the failure of node ${name ?? uuid} cannot be written`, { failure: reduced(reason), reason: reasonOf(error), error });
     await task.discardNotes();
     if (nextState(task.node.provision_state, 'fail') === undefined) return;
-    await task.fire('fail', { last_error: `${reduced(reason)} (The rest of this failure cannot be written: ${reduced(reasonOf(error))})` });
+    await task.end('fail', { last_error: `${reduced(reason)} (The rest of this failure cannot be written: ${reduced(reasonOf(error))})` });
   }
 }
 
 async function startWaiting(task: NodeTask, pollEvery: number | undefined): Promise<void> {
-  await task.fire('wait', {}, { step_poll_every: pollEvery });
+  await task.end('wait', {}, { step_poll_every: pollEvery });
   if (pollEvery !== undefined) task.context.pollLater(task.node.uuid, pollEvery);
 }
 

@@ -74,14 +74,14 @@ export const rescue: Flow = {
       interval: 'conductor.check_rescue_state_interval',
     },
   },
-  finish: (task) => task.fire('done', {}, forgottenAt('poll end')),
+  finish: (task) => task.end('done', {}, forgottenAt('poll end')),
   fail: async (task, reason) => {
     const failure = await attempt(task, 'cleaning up the rescue', async () => {
       if (!task.node.disable_power_off) await task.power('power off');
       await task.driver.rescue.cleanUp?.(task);
     });
     const text = failure === undefined ? reason : `Rescue operation was unsuccessful, clean up failed for node: ${failure}`;
-    await task.fire(
+    await task.end(
       'fail',
       { last_error: text, instance_info: withoutPasswords(task.node) },
       { ...FORGET_TOKEN_AND_URL, ...forgottenAt('poll end') },

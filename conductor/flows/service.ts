@@ -104,7 +104,7 @@ export const service = listedFlow(list, {
     await recordSteps(task, 'service', [], 'end');
     await tearDownAfterSteps(task, list);
     await cacheFacts(task);
-    await task.fire('done', { service_step: {} }, FORGET_SERVICING);
+    await task.end('done', { service_step: {} }, FORGET_SERVICING);
   },
   abort: { 'service wait': abort, 'service hold': abort, 'service failed': abortFailed },
   afterAbort: {

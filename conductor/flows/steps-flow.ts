@@ -117,7 +117,10 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
   const from = running ? index + 1 : index;
   // A poll that was scheduled for the finished step would count as a poll of the next step.
   task.context.stopPolling(task.node.uuid);
-  await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
+  const position = { ...savedList(kind, steps, from), step_poll_every: undefined };
+  // The end of a step is an event of its own (docs/reference/events.md), which a write together with the next step would not cause.
+  if (running) await task.fire('resume', { [`${kind}_step`]: {} }, position);
+  else task.fireWithNext('resume', {}, position);
   await applyOutcome(task, flow, () => flow.proceed(task, from));
 }
 function keepWaiting(task: NodeTask, why: WakeReason, { quiet, pollEvery }: Extract<Outcome, { kind: 'wait' }>): void {

@@ -89,5 +89,5 @@ export const undeploy: Flow = {
     await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : clean.begin(task)));
   },
   fail: (task, reason) =>
-    task.fire('fail', { ...withoutInstance(task), last_error: reason }, forgottenAt('instance end'), endAllocation(task.node)),
+    task.end('fail', { ...withoutInstance(task), last_error: reason }, forgottenAt('instance end'), endAllocation(task.node)),
 };

@@ -22,6 +22,6 @@ export const unrescue: Flow = {
       (reason) => `Failed to unrescue: ${reason}`,
       () => task.driver.rescue.unrescue(task),
     ),
-  finish: (task) => task.fire('done', {}, FORGET_TOKEN_AND_URL),
-  fail: (task, reason) => task.fire('fail', { last_error: reason }),
+  finish: (task) => task.end('done', {}, FORGET_TOKEN_AND_URL),
+  fail: (task, reason) => task.end('fail', { last_error: reason }),
 };

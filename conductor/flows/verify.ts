@@ -43,6 +43,6 @@ export const verify: Flow = {
   errorType: 'verify',
   admit: { manage: { check: async () => ({ changes: { last_error: null } }) } },
   begin,
-  finish: (task) => task.fire('done'),
-  fail: (task, reason) => task.fire('fail', { last_error: reason }),
+  finish: (task) => task.end('done'),
+  fail: (task, reason) => task.end('fail', { last_error: reason }),
 };

@@ -7,6 +7,7 @@ import { Fault, FAULTS, reasonOf, type FaultName } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Origin } from '../../model/origin';
 import { isSameSecret } from '../../model/masks';
+import { AlreadyRead } from '../conductor';
 import { isOperation, type OperationName } from '../operations';
 
 /** A pseudo-operation that returns the conductor's name. */
@@ -63,8 +64,8 @@ export function createNonces(): { isNew(nonce: string, now: number): boolean } {
 }
 
 export const encodeCall = (id: string, { method, args, origin }: RpcCall): string => {
-  // JSON has no undefined, so trailing undefined arguments are omitted.
-  const given = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
+  // JSON has no undefined, so trailing undefined arguments are omitted. The conductor there reads its records itself.
+  const given = args.slice(0, args.findLastIndex((arg) => arg !== undefined && !(arg instanceof AlreadyRead)) + 1);
   return JSON.stringify({ jsonrpc: '2.0', id, method, params: { args: given, ...(origin ? { origin } : {}) } });
 };
 

@@ -13,6 +13,8 @@ export interface HeartbeatBuffer {
   stamp(nodeUuid: string, agentUrl: string): void;
   /** The running step was checked, and still runs. */
   stepChecked(nodeUuid: string): void;
+  /** Whether the step was checked, maybe less than a second ago. */
+  isChecked(nodeUuid: string): boolean;
   /** Returns whether the step was checked less than a second ago. Then `check` runs once after that second, for all calls until then. */
   postpone(nodeUuid: string, check: () => void): boolean;
   /** Writes the times that are not written yet. */
@@ -65,6 +67,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
       times.delete(nodeUuid);
       times.set(nodeUuid, now);
     },
+    isChecked: (nodeUuid) => times.has(nodeUuid) || waiting.has(nodeUuid),
     postpone: (nodeUuid, check) => {
       if (waiting.has(nodeUuid)) return true;
       const wait = (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();

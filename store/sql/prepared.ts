@@ -10,8 +10,18 @@ import { run } from './faults';
 /** @param record the written record, for the details of faults */
 export type Prepared = <Row>(name: string, text: string, values: readonly unknown[], record?: object) => Promise<readonly Row[]>;
 
+/** Names by text: the hash costs more than the rest of the encoding of a small statement. */
+const names = new Map<string, string>();
+const MAX_NAMES = 1000;
 /** The name of a statement whose text depends on its parameters. The same text has the same name on every connection. */
-export const nameOf = (text: string): string => `text_${createHash('sha1').update(text).digest('base64url')}`;
+export function nameOf(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = `text_${createHash('sha1').update(text).digest('base64url')}`;
+  if (names.size === MAX_NAMES) names.clear();
+  names.set(text, name);
+  return name;
+}
 
 interface Connections {
   acquireConnection(): Promise<Client>;

@@ -1,7 +1,7 @@
 /**
- * The statements for reserved nodes: reserve, and write while the row has the fencing number of the reservation. Each is one prepared
- * statement and a transaction of its own: the node, its driver_internal_info and its history change together. After a lost response, a
- * write may be repeated with the same result. A repeated reservation or release changes nothing, but finds no matching row.
+ * The statements for reserved nodes: reserve, write while the row has the fencing number of the reservation, and both at once. Each is one
+ * prepared statement and a transaction of its own: the node, its driver_internal_info and its history change together. After a lost
+ * response, a write may be repeated with the same result. A repeated reservation or release changes nothing, but finds no matching row.
  */
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
@@ -30,11 +30,16 @@ const ENTRY: Readonly<Record<keyof NewHistory | 'created_at', string>> = {
 };
 const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 
+/**
+ * A write applies to the row under a reservation with this fencing number, or to the free row as it was read (same revision). The latter
+ * reserves the node for the host, unless the write ends the reservation too.
+ */
+type Held = { readonly fence: number } | { readonly host: string };
 interface LockedNodes {
-  /** Undefined: the node does not exist or is reserved. */
-  reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
-  /** Undefined: the node does not exist, is not reserved, or its reservation has another fencing number. */
-  write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
+  /** Undefined: the node does not exist or is reserved. @param internal keys of driver_internal_info, written in the same statement */
+  reserve(column: 'uuid' | 'name', ident: string, host: string, internal?: NodeWrite['internal']): Promise<NodeRecord | undefined>;
+  /** Undefined: the node does not exist, or is not held as `held` says. */
+  write(node: NodeRecord, held: Held, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
 interface Parts {
@@ -50,17 +55,26 @@ interface Parts {
 export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, find }: Parts): LockedNodes {
   const all = Object.keys(columns).join(', ');
   return {
-    async reserve(column, ident, host) {
+    async reserve(column, ident, host, internal = {}) {
+      const merged = Object.keys(internal).length > 0;
+      const keys = merged ? [storableJson(internal)] : [];
+      if (merged) {
+        const bytes = checkJson('driver_internal_info', internal, keys[0]!, sizes);
+        await checkWhole(ident, { columns: [], bytes, merged: Object.keys(internal) });
+      }
       const text =
-        'UPDATE nodes SET reservation = $2, lock_fence = lock_fence + 1, revision = revision + 1, updated_at = $3 ' +
+        'UPDATE nodes SET reservation = $2, lock_fence = lock_fence + 1, revision = revision + 1, updated_at = $3' +
+        `${merged ? ', driver_internal_info = driver_internal_info || $4::jsonb' : ''} ` +
         `WHERE ${column} = $1 AND reservation IS NULL RETURNING ${all}`;
-      const [node] = await prepared<NodeRecord>(`reserve_${column}`, text, [ident, host, timestamp(clock.now())]);
+      const name = merged ? `reserve_merged_${column}` : `reserve_${column}`;
+      const [node] = await prepared<NodeRecord>(name, text, [ident, host, timestamp(clock.now()), ...keys]);
       return node;
     },
 
-    async write(node, fence, write, release) {
+    async write(node, held, write, release) {
       const now = timestamp(clock.now());
-      const values: unknown[] = [node.uuid, fence, now];
+      const isHeld = 'fence' in held;
+      const values: unknown[] = [node.uuid, isHeld ? held.fence : node.revision, now];
       const parameter = (value: unknown): string => `$${values.push(value)}`;
       const row = toRow(columns, write.changes, sizes);
       const sets = Object.entries(row.values).map(([name, value]) => `${name} = ${parameter(value)}`);
@@ -74,10 +88,12 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
         sets.push(`driver_internal_info = (driver_internal_info || ${present}::jsonb) - ${removed}::text[]`);
       }
       await checkWhole(node.uuid, { columns: row.columns, bytes, merged: keys });
-      if (release) sets.push('reservation = NULL');
+      if (isHeld && release) sets.push('reservation = NULL');
+      if (!isHeld) sets.push('lock_fence = lock_fence + 1', ...(release ? [] : [`reservation = ${parameter(held.host)}`]));
       const update =
         `UPDATE nodes SET ${[...sets, 'revision = revision + 1', 'updated_at = $3'].join(', ')} ` +
-        'WHERE uuid = $1 AND lock_fence = $2 AND reservation IS NOT NULL RETURNING revision';
+        `WHERE uuid = $1 AND ${isHeld ? 'lock_fence = $2 AND reservation IS NOT NULL' : 'revision = $2 AND reservation IS NULL'} ` +
+        'RETURNING revision, lock_fence, reservation';
       const entries = write.history.map((entry) => {
         const row = { ...entry, event: checkText('event', entry.event ?? '', sizes), created_at: now };
         return `SELECT ${ENTRY_COLUMNS.map((name) => `${parameter(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;
@@ -87,12 +103,15 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
           ? update
           : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')} ` +
             // The statement is repeated after a lost response.
-            'ON CONFLICT (uuid) DO NOTHING) SELECT revision FROM written';
-      const [done] = await prepared<{ revision: number }>(nameOf(text), text, values, { ...write.changes, uuid: node.uuid });
+            'ON CONFLICT (uuid) DO NOTHING) SELECT revision, lock_fence, reservation FROM written';
+      const [done] = await prepared<Pick<NodeRecord, 'revision' | 'lock_fence' | 'reservation'>>(nameOf(text), text, values, {
+        ...write.changes,
+        uuid: node.uuid,
+      });
       if (!done) return undefined;
       // A higher revision means a concurrent write, such as a heartbeat or a token. A holder that continues then needs the node as stored.
       if (done.revision !== node.revision + 1 && !release) return find(node.uuid);
-      return { ...applyWrite(node, write), revision: done.revision, updated_at: now };
+      return { ...applyWrite(node, write), ...done, updated_at: now };
     },
   };
 }

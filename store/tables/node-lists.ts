@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { InternalKey } from '../../model/internal-info';
 import type { NodeRecord } from '../../model/records';
+import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import type { Prepared } from '../sql/prepared';
 import { applyPaging, applyProject, applyWhere, contains, ownedVersionsOf, versionsOf } from '../sql/rows';
@@ -82,6 +83,18 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
     return query;
   };
 
+  /** By states, limit and group as JSON. Clients count before each verb of many nodes. */
+  const counts = batched(async (all: readonly string[]): Promise<readonly number[]> => {
+    const found = new Map<string, number>();
+    for (const key of new Set(all)) {
+      const [states, limit, group] = JSON.parse(key) as [readonly string[], number, (string | null)?];
+      const inGroup = typeof group === 'string' ? ' AND conductor_group = $3' : '';
+      const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
+      const values = [states, limit, ...(typeof group === 'string' ? [group] : [])];
+      found.set(key, (await prepared<{ readonly count: number }>(`nodes_in_states${inGroup}`, text, values))[0]!.count);
+    }
+    return all.map((key) => found.get(key)!);
+  });
   return {
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),
     listColumns: async (columns, filter) =>
@@ -90,13 +103,7 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
           Pick<NodeRecord, (typeof columns)[number]>[]
         >,
       ),
-    async countInStates(limit, states, group) {
-      const inGroup = group === undefined ? '' : ' AND conductor_group = $3';
-      const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
-      const values = [states, limit, ...(group === undefined ? [] : [group])];
-      const [found] = await prepared<{ count: number }>(`nodes_in_states${inGroup}`, text, values);
-      return found!.count;
-    },
+    countInStates: (limit, states, group) => counts(JSON.stringify([states, limit, group])),
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
     ownedVersions: async (filter) => ownedVersionsOf(db, selection(filter, await markerOf(filter))),
 

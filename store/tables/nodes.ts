@@ -4,7 +4,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { InternalChanges } from '../../model/internal-info';
-import type { NodeWrite } from '../../model/node-write';
+import { EMPTY_WRITE, type NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
@@ -31,14 +31,22 @@ interface Nodes extends NodeLookups, NodeLists {
   mergeInternalOnce(uuid: string, keys: InternalChanges): Promise<boolean>;
   /** Removes the node and everything that belongs to it, such as its ports. */
   remove(uuid: string, fence?: number): Promise<void>;
-  /** Sets `reservation` by one conditional UPDATE, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */
-  reserve(ident: string, host: string): Promise<NodeRecord>;
+  /**
+   * Sets `reservation` by one conditional UPDATE, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound.
+   * @param internal keys of driver_internal_info that are set in the same statement
+   */
+  reserve(ident: string, host: string, internal?: NodeWrite['internal']): Promise<NodeRecord>;
   release(uuid: string, fence: number): Promise<void>;
   /**
    * Writes a reserved node and the entries of its history in one statement, and returns the node as stored. `node` is the holder's copy.
    * `release` ends the reservation. Throws NodeLocked, NodeNotFound.
    */
   writeLocked(node: NodeRecord, fence: number, write: NodeWrite, release?: boolean): Promise<NodeRecord>;
+  /**
+   * Reserves a node that is free and has the revision of `node`, and writes it, in one statement. `release`: without the reservation.
+   * Undefined: the node is reserved, or has changed.
+   */
+  reserveUnchanged(node: NodeRecord, host: string, write: NodeWrite, release?: boolean): Promise<NodeRecord | undefined>;
   /** Ends all reservations of this host, which are stale because the host has just started. Returns the nodes as they were before. */
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
@@ -51,6 +59,21 @@ const RECORD_HEARTBEATS = `UPDATE nodes SET driver_internal_info = driver_intern
 const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revision + 1, updated_at = :now
   FROM (SELECT * FROM nodes WHERE reservation = :host ORDER BY id FOR UPDATE) AS was
   WHERE nodes.id = was.id RETURNING was.*`;
+
+const lockedBy = ({ uuid: node, reservation }: NodeRecord): Fault => new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+/**
+ * The row for a write that found no reserved row. If the write ends the reservation, it may be repeated after a lost response: then the row
+ * has its state. Throws NodeLocked otherwise.
+ */
+function afterRelease(
+  found: NodeRecord,
+  fence: number,
+  { changes: { provision_state: state, provision_updated_at: at } }: NodeWrite,
+): NodeRecord {
+  const isOurs = found.lock_fence === fence && found.reservation === null;
+  if (isOurs && state !== undefined && found.provision_state === state && found.provision_updated_at === at) return found;
+  throw lockedBy(found);
+}
 
 /** driver_internal_info with these keys set; `undefined` removes a key. */
 function mergedRow(db: Knex, keys: InternalChanges, sizes: Sizes): Row {
@@ -79,10 +102,7 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
   const { find } = lookups;
   const lockedRows = lockedNodesOn({ prepared, clock, columns: NODE_COLUMNS, sizes, checkWhole, find });
   /** The fault for a conditional write that changed no row. Reads the row again. */
-  const conflictOf = async (ident: string): Promise<Fault> => {
-    const node = await find(ident);
-    return new Fault('NodeLocked', { node: node.uuid, host: node.reservation ?? 'another host' });
-  };
+  const conflictOf = async (ident: string): Promise<Fault> => lockedBy(await find(ident));
   /** Selects the row of this UUID. With a fence: only while its reservation has that fencing number. */
   const fenced = (uuid: string, fence: number | undefined) => {
     const query = nodes().where({ uuid: findable(uuid) ? uuid : '' });
@@ -140,10 +160,10 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
       if (gone === 0) throw await conflictOf(uuid);
     },
 
-    async reserve(ident, host) {
+    async reserve(ident, host, internal) {
       // If `reserve` finds no free row, and `find` a free one a moment later, the holder released the node in between: try again.
       for (let attempt = 0; ; attempt++) {
-        const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host) : undefined;
+        const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host, internal) : undefined;
         if (node) return node;
         const { uuid, reservation } = await find(ident);
         if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
@@ -151,10 +171,12 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     },
 
     async writeLocked(node, fence, write, release = false) {
-      const now = await lockedRows.write(node, fence, write, release);
-      if (!now) throw await conflictOf(node.uuid);
-      return now;
+      const now = await lockedRows.write(node, { fence }, write, release);
+      if (now) return now;
+      return afterRelease(await find(node.uuid), fence, release ? write : EMPTY_WRITE);
     },
+
+    reserveUnchanged: async (node, host, write, release = false) => lockedRows.write(node, { host }, write, release),
 
     async release(uuid, fence) {
       await run(fenced(uuid, fence).update({ reservation: null, ...written() } as object));

@@ -1,3 +1,4 @@
+import { AlreadyRead } from '../../conductor/core/call-types';
 import { createServer } from 'node:http';
 import { request } from 'undici';
 import {
@@ -93,6 +94,10 @@ it('encodes no arguments that were omitted, and an empty result as null', () => 
     method: 'setPower',
     params: { args: ['u', 'power on'] },
   });
+  const { args } = (
+    JSON.parse(encodeCall('1', { method: 'provision', args: ['u', 'manage', {}, new AlreadyRead({})] })) as { params: { args: unknown } }
+  ).params;
+  expect(args).toEqual(['u', 'manage', {}]);
   expect(decodeAnswer(encodeResult('1', undefined))).toBeNull();
 });
 

@@ -44,14 +44,17 @@ export function flowTask({
     await driverTask.save(changes);
     await driverTask.saveInternal(internal);
   };
+  const fire: NodeTask['fire'] = async (event, changes = {}, internal = {}) => {
+    events.push(`event ${event}`);
+    await change(changes, internal);
+  };
   const own: Partial<NodeTask> = {
     context,
     note: (changes, internal) => void change(changes, internal),
     write: (changes, internal) => change(changes, internal),
-    fire: async (event, changes = {}, internal = {}) => {
-      events.push(`event ${event}`);
-      await change(changes, internal);
-    },
+    fire,
+    end: fire,
+    fireWithNext: (event, changes, internal) => void fire(event, changes, internal),
     record: async ({ type, event, error }, changes = {}, internal = {}) => {
       events.push(`record ${type}: ${event}`);
       await change({ ...(error ? { last_error: event } : {}), ...changes }, internal);

@@ -1,6 +1,7 @@
 /** How many statements the work of a conductor sends to the database, BEGIN and COMMIT included. */
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
+import { Connection } from 'pg';
+import { AlreadyRead } from '../../../conductor/conductor';
 import type { RunningConductor } from '../../../conductor/index';
 import { INTERFACES } from '../../../drivers/index';
 import { testClock } from '../../support/clock';
@@ -16,11 +17,14 @@ afterEach(async () => {
   await conductor?.stop();
   await database.clear();
 });
-/** How many statements `work` takes. */
+/** How many statements `work` takes. Counted where they are sent: a statement with values ends with a Sync message. */
 async function statements(work: () => Promise<unknown>): Promise<number> {
-  const query = jest.spyOn(Client.prototype, 'query');
+  const [simple, extended] = [jest.spyOn(Connection.prototype, 'query'), jest.spyOn(Connection.prototype, 'sync')];
   await work();
-  return query.mock.calls.length;
+  const count = simple.mock.calls.length + extended.mock.calls.length;
+  simple.mockRestore();
+  extended.mockRestore();
+  return count;
 }
 
 it('a node goes from enroll to active in few SQL statements', async () => {
@@ -35,7 +39,71 @@ it('a node goes from enroll to active in few SQL statements', async () => {
   };
   await lifecycle();
   // Two of them create the node, and read it at the end.
-  expect(await statements(lifecycle)).toBeLessThanOrEqual(24);
+  expect(await statements(lifecycle)).toBeLessThanOrEqual(21);
+});
+
+it('a verb and a heartbeat do not read again what the request has read', async () => {
+  const store = database.store();
+  const fake = (conductor = await startFake(store, clock, FAKE));
+  const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
+  const read = new AlreadyRead(await store.nodes.find(uuid));
+  // The ports, the event with the reservation, and the end of the flow with the end of the reservation.
+  const manage = async (): Promise<void> => {
+    await fake.provision(uuid, 'manage', {}, read);
+    await fake.idle();
+  };
+  expect(await statements(manage)).toBe(3);
+  expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'manageable', reservation: null });
+
+  const step = { interface: 'deploy', step: 'erase', priority: 1 };
+  await store.nodes.update(uuid, { provision_state: 'clean wait', clean_step: step });
+  await store.nodes.mergeInternal(uuid, { agent_secret_token: 'secret', clean_steps: [step], clean_step_index: 0 });
+  const beat = { callbackUrl: 'https://192.0.2.1:9999', agentToken: 'secret', agentVersion: '11.0' };
+  const agent = new AlreadyRead(await store.nodes.findAgent(uuid));
+  const first = async (): Promise<void> => {
+    await fake.heartbeat(uuid, beat, agent);
+    await fake.idle();
+  };
+  // The news with the reservation, the ports, the event after the step, and the end of the flow with that of the reservation.
+  expect(await statements(first)).toBe(4);
+  expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'available', reservation: null });
+});
+
+describe('a verb for a node that changed after the request had read it', () => {
+  const begun = async () => {
+    const store = database.store();
+    const fake = (conductor = await startFake(store, clock, { ...FAKE, 'conductor.node_locked_retry_attempts': 1 }));
+    const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
+    return { store, fake, uuid, read: new AlreadyRead(await store.nodes.find(uuid)) };
+  };
+  it('continues with the node as it is now', async () => {
+    const { store, fake, uuid, read } = await begun();
+    await store.nodes.update(uuid, { extra: { later: true } });
+    await fake.provision(uuid, 'manage', {}, read);
+    await fake.idle();
+    expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'manageable', reservation: null, extra: { later: true } });
+  });
+  it('is refused in the state that the node has now', async () => {
+    const { store, fake, uuid, read } = await begun();
+    await store.nodes.update(uuid, { provision_state: 'active' });
+    const refusal = { name: 'InvalidStateRequested', message: expect.stringContaining('active') as string };
+    await expect(fake.provision(uuid, 'manage', {}, read)).rejects.toMatchObject(refusal);
+    expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'active', reservation: null });
+  });
+  it('is accepted if only the state that was read refuses it', async () => {
+    const { store, fake, uuid, read } = await begun();
+    await store.nodes.update(uuid, { provision_state: 'manageable' });
+    await fake.provision(uuid, 'provide', {}, read);
+    await fake.idle();
+    expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'available', reservation: null });
+  });
+  it('is refused while another conductor holds the node', async () => {
+    const { store, fake, uuid, read } = await begun();
+    const { lock_fence: fence } = await store.nodes.reserve(uuid, 'there');
+    const refusal = { name: 'NodeLocked', message: expect.stringContaining('there') as string };
+    await expect(fake.provision(uuid, 'manage', {}, read)).rejects.toMatchObject(refusal);
+    expect(await store.nodes.find(uuid)).toMatchObject({ provision_state: 'enroll', reservation: 'there', lock_fence: fence });
+  });
 });
 
 it('the power synchronisation of a thousand nodes takes few SQL statements', async () => {

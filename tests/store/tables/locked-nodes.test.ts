@@ -73,6 +73,19 @@ describe('writeLocked', () => {
     expect(await eventsOf(node.uuid)).toEqual([]);
   });
 
+  it('returns the node if it is repeated after a lost response, with the end of the reservation', async () => {
+    const node = await held();
+    const changes = { provision_state: 'manageable', provision_updated_at: '2026-01-02T03:04:05.678000+00:00' } as const;
+    const write = { changes, internal: {}, history: [entry(node.uuid, 'done')] };
+    const first = await nodes().writeLocked(node, node.lock_fence, write, true);
+    expect(await nodes().writeLocked(node, node.lock_fence, write, true)).toEqual(first);
+    expect(first).toEqual(await nodes().find(node.uuid));
+    expect(await eventsOf(node.uuid)).toEqual(['done']);
+    // Another process has ended the reservation.
+    const other = { ...write, changes: { ...changes, provision_state: 'available' as const } };
+    await expect(nodes().writeLocked(node, node.lock_fence, other, true)).rejects.toMatchObject({ name: 'NodeLocked' });
+  });
+
   it('fails with the conflict', async () => {
     const [node, other] = [await held(), await held()];
     const instance = randomUUID();
@@ -80,6 +93,60 @@ describe('writeLocked', () => {
     const write = nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { instance_uuid: instance } });
     await expect(write).rejects.toMatchObject({ name: 'InstanceAssociated', details: { instance_uuid: instance, node: node.uuid } });
   });
+});
+
+describe('reserveUnchanged', () => {
+  const write = (uuid: string) => ({
+    changes: { last_error: 'x' },
+    internal: { agent_url: 'x' },
+    history: [entry(uuid, 'one')],
+  });
+  const free = async () => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware' });
+
+  it('reserves and writes a free node in one statement', async () => {
+    const node = await free();
+    const now = await nodes().reserveUnchanged(node, 'here', write(node.uuid));
+    expect(now).toEqual(await nodes().find(node.uuid));
+    expect(now).toMatchObject({ reservation: 'here', lock_fence: node.lock_fence + 1, revision: node.revision + 1, last_error: 'x' });
+    expect(await eventsOf(node.uuid)).toEqual(['one']);
+    await nodes().writeLocked(now!, now!.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'y' } });
+    expect(await nodes().find(node.uuid)).toMatchObject({ reservation: 'here', last_error: 'y' });
+  });
+
+  it('leaves the node free if requested', async () => {
+    const node = await free();
+    const now = await nodes().reserveUnchanged(node, 'here', write(node.uuid), true);
+    expect(now).toEqual(await nodes().find(node.uuid));
+    expect(now).toMatchObject({ reservation: null, lock_fence: node.lock_fence + 1, last_error: 'x' });
+  });
+
+  it.each([
+    ['reserved', (uuid: string) => nodes().reserve(uuid, 'there')],
+    ['changed', (uuid: string) => nodes().update(uuid, { extra: { a: 1 } })],
+    ['deleted', (uuid: string) => nodes().remove(uuid)],
+  ])('writes nothing to a node that was %s meanwhile', async (_, meanwhile) => {
+    const node = await free();
+    await meanwhile(node.uuid);
+    const before = await nodes().list({ where: { uuid: node.uuid } });
+    expect(await nodes().reserveUnchanged(node, 'here', write(node.uuid))).toBeUndefined();
+    expect(await nodes().list({ where: { uuid: node.uuid } })).toEqual(before);
+    expect(await eventsOf(node.uuid)).toEqual([]);
+  });
+});
+
+it('reserve writes keys of driver_internal_info in the same statement', async () => {
+  const { uuid, revision } = await nodes().create({
+    uuid: randomUUID(),
+    driver: 'fake-hardware',
+    driver_internal_info: { agent_url: 'a', agent_version: '1' },
+  });
+  const node = await nodes().reserve(uuid, 'here', { agent_version: '2', agent_status_message: '\0' });
+  expect(node).toMatchObject({
+    reservation: 'here',
+    revision: revision + 1,
+    driver_internal_info: { agent_url: 'a', agent_version: '2', agent_status_message: '\uFFFD' },
+  });
+  expect(node).toEqual(await nodes().find(uuid));
 });
 
 it('recordHeartbeats updates only nodes whose agent URL is unchanged', async () => {

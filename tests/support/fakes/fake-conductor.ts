@@ -1,5 +1,5 @@
 /** A conductor without machines: it writes the API's requests straight into the store, and records them. */
-import type { Conductor, ConductorApi } from '../../../conductor/conductor';
+import { AlreadyRead, type Conductor, type ConductorApi } from '../../../conductor/conductor';
 import type { VolumeKind } from '../../../conductor/core/call-types';
 import { Fault } from '../../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../../model/records';
@@ -29,7 +29,8 @@ export function createFakeConductor(store: () => Store): FakeConductor {
   const done =
     <Arguments extends readonly unknown[], Result>(name: keyof Conductor, work: (...given: Arguments) => Promise<Result>) =>
     async (...given: Arguments): Promise<Result> => {
-      calls.push({ name, arguments: given });
+      // As over RPC.
+      calls.push({ name, arguments: given.filter((argument) => !(argument instanceof AlreadyRead)) });
       const failure = failures.get(name);
       failures.delete(name);
       if (failure !== undefined) throw failure;
