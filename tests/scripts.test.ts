@@ -44,7 +44,6 @@ const REFUSED: readonly (readonly [script: string, words: readonly string[], pro
   ['bench', ['recorder', '--nodes', '1.5'], '--nodes is a whole number, at least 1, not "1.5"'],
   ['bench', ['recorder', 'inspection'], "Unexpected argument 'inspection'"],
   ['bench', ['compare', '--paths', 'GET nodes'], ', not "GET nodes"'],
-  ['bench', ['compare', '--rounds', '0'], '--rounds is a whole number from 1 to 1000, not "0"'],
   ['mutate', [], 'PATH is needed'],
   ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
   ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],

@@ -302,7 +302,11 @@ export function interfacesOf(
   };
   // Assigned, not spread: a spread would read the getter `steps` at once.
   for (const [kind, table] of Object.entries(periodics)) Object.assign(test[kind as InterfaceKind], { periodics: table });
-  const other = { ...test, boot: { ...test.boot }, inspect: { inspect: test.inspect.inspect } };
+  const other = {
+    ...test,
+    boot: { ...test.boot },
+    inspect: { inspect: test.inspect.inspect, hooksOption: 'redfish.inspection_hooks' as const },
+  };
   return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
 }
 

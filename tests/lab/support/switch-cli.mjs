@@ -15,12 +15,30 @@ const COMMANDS = [
   ['exec', /^terminal width \d+$/, () => 'Width set to 511 columns.'],
   ['exec', /^terminal length 0$/, () => 'Pagination disabled.'],
   ['exec', /^enable$/, () => ''],
-  ['exec', /^configure terminal$/, () => void (mode = 'config')],
-  ['config port', /^interface (Ethernet\d+)$/, (name) => void ([mode, port] = ['port', name])],
-  ['port', /^switchport access vlan (\d+)$/, (vlan) => void move(vlan)],
-  ['port', /^no switchport access vlan \d+$/, () => void move('-')],
+  [
+    'exec',
+    /^configure terminal$/,
+    () => {
+      mode = 'config';
+    },
+  ],
+  [
+    'config port',
+    /^interface (Ethernet\d+)$/,
+    (name) => {
+      [mode, port] = ['port', name];
+    },
+  ],
+  ['port', /^switchport access vlan (\d+)$/, (vlan) => move(vlan)],
+  ['port', /^no switchport access vlan \d+$/, () => move('-')],
   ['port', /^(?:no switchport mode trunk|switchport mode access|switchport trunk allowed vlan none)$/, () => ''],
-  ['config port', /^end$/, () => void (mode = 'exec')],
+  [
+    'config port',
+    /^end$/,
+    () => {
+      mode = 'exec';
+    },
+  ],
   ['exec', /^exit$/, () => process.exit(0)],
 ];
 function obey(line) {
@@ -38,7 +56,7 @@ process.stdin.setEncoding('utf8');
 process.stdout.write(prompt());
 let rest = '';
 process.stdin.on('data', (text) => {
-  const lines = (rest + text).split(/\r\n|\r|\n/);
+  const lines = `${rest}${text}`.split(/\r\n|\r|\n/);
   rest = lines.pop();
   for (const line of lines) {
     const said = obey(line.trim());

@@ -9,7 +9,7 @@ const vm = require('node:vm');
 
 const PROGRAM = join(__dirname, '../../../dist/bundle/cli/bloomery.js');
 const FOLDER = join(__dirname, '../../../.cache/code');
-const { _compile: compile } = Module.prototype;
+const compile = Reflect.get(Module.prototype, '_compile');
 
 Module.prototype._compile = function (content, filename, ...more) {
   if (filename !== PROGRAM) return compile.call(this, content, filename, ...more);
