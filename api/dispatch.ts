@@ -15,7 +15,7 @@ import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
 import { checkOperations, checkPolicy, isOfResource } from './resource/access';
-import type { Answer, ApiContext, Request } from './resource/handler';
+import type { Answer, ApiContext, Handler, Request } from './resource/handler';
 import { guardedConductor, guardedStore, requireGranted, type Permission } from './resource/permission';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -125,7 +125,8 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
       // Handlers of GET write with the conductor only.
       store: isCheckedByHandler && operation.method !== 'GET' ? guardedStore(context.store, permission) : context.store,
     };
-    const answer = await handlers[operation.operationId]!(request, own);
+    // Its arguments and its body are checked now, by the document that its types come from.
+    const answer = await (handlers[operation.operationId] as Handler)(request, own);
     requireGranted(permission);
     return answer;
   };

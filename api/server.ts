@@ -22,7 +22,6 @@ import { createSpellings } from './resource/spellings';
 import { createSessions, type Sessions } from './auth/sessions';
 import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
-import { handlers } from './handlers';
 import type { AuditLog } from './http/audit';
 import { bodyLimits, type BodyLimits } from './http/body';
 import { compressed } from './http/compression';
@@ -46,7 +45,6 @@ import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
 import type { Answer, ApiContext, Auth } from './resource/handler';
 import { createHardwarePushes } from './resource/hardware-pushes';
-import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
 import type { UpgradeListener } from '../wire/http/upgrades';
@@ -393,12 +391,11 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
 
 /**
  * @returns a listener for node:http, in front of an Express router
- * @throws Error when openapi.yaml and the handlers do not match
+ * @throws Error for an operation of openapi.yaml that needs a policy and has none
  */
 export function createApi(parts: ApiParts): RequestListener {
   const { store, conductor, options, log, clock, metrics } = parts;
   const document = parts.document ?? loadDocument();
-  checkHandlers(document, handlers);
   const stopping = parts.signal ?? new AbortController().signal;
   const sessions = createApiSessions(parts, document, stopping);
   const context = createContext(parts, document, sessions.auth, stopping);

@@ -1,19 +1,21 @@
-// npm run types: writes model/fields.ts from openapi.yaml, and migrations/index.ts from the files beside it. With --check: writes
-// nothing, and fails if a file is outdated.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+// npm run types: writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the files beside it. With
+// --check: writes nothing, and fails if a file is outdated.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { cliArguments } from './cli-arguments.mjs';
+import { operationTypes } from './types/operations.mjs';
 
 const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
-  about: 'Writes model/fields.ts from openapi.yaml, and migrations/index.ts from the migrations.',
+  about: 'Writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the migrations.',
   options: { check: { help: 'write nothing; fail if a file is outdated' } },
 });
 
 const root = join(import.meta.dirname, '..');
-const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
+const document = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
+const { components } = document;
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
 const isCreated = ({ properties = {}, ...schema }) =>
@@ -79,8 +81,10 @@ ${names.map((name) => `  { name: '${name}', up: ${functionOf(name)} },`).join('\
 ];
 `;
 
-const files = { 'model/fields.ts': fields, 'migrations/index.ts': migrations };
-const outdated = Object.entries(files).filter(([path, text]) => readFileSync(join(root, path), 'utf8') !== text);
+const files = { 'model/fields.ts': fields, 'api/schema/operations.ts': operationTypes(document), 'migrations/index.ts': migrations };
+/** @param {string} path */
+const textOf = (path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined);
+const outdated = Object.entries(files).filter(([path, text]) => textOf(path) !== text);
 if (check) {
   for (const [path] of outdated) console.error(`${path} is outdated: run "npm run types"`);
   process.exit(outdated.length === 0 ? 0 : 1);

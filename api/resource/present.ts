@@ -1,10 +1,12 @@
 /** Records as JSON for one version: selects fields, rewrites values for old versions, and masks secrets. */
 import { Fault } from '../../model/errors';
 import { NODE_MASKS } from '../../model/masks';
-import type { ConductorRecord, JsonObject, NodeRecord, PortRecord } from '../../model/records';
+import { isObject } from '../../model/json';
+import type { ConductorRecord, NodeRecord } from '../../model/records';
 import { conductorOf } from '../../model/ring';
 import { isGateOpen, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
+import { columnsOf } from './fields';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
 import { REDACTED, type NodeAccess } from './node-access';
@@ -44,7 +46,7 @@ export function checkFields(fields: readonly string[] | undefined, rows: readonl
 }
 
 /** The parameters of a presentation, shared by all records of a list. */
-interface View {
+export interface View {
   readonly base: string;
   readonly minor: number;
   readonly rows: readonly FieldRow[];
@@ -56,7 +58,7 @@ export function viewShape(resource: string, { base, minor, rows }: View, also = 
 }
 
 /** Traits in responses are sorted. */
-export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
+export const sortedTraits = ({ traits = [] }: Partial<Pick<NodeRecord, 'traits'>>): readonly string[] => [...traits].sort();
 
 /** @param conductors the alive ones; needed when the field `conductor` is shown */
 export function nodePresenter(
@@ -67,34 +69,20 @@ export function nodePresenter(
   const rules = rewritesFor(minor);
   return (node) => {
     const shown: Record<string, unknown> = {};
-    const record = node as unknown as Readonly<Record<string, unknown>>;
+    const record = columnsOf(node);
     const { unreadable, unmasked } = access.to(node);
     for (const row of rows) {
       const { name } = row;
       if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
-      else if (name === 'traits') shown[name] = sortedTraits(node as NodeRecord);
+      else if (name === 'traits') shown[name] = sortedTraits(node);
       else if (name === 'conductor') shown[name] = conductorOf(conductors, node as NodeRecord)?.hostname ?? null;
       else if (unreadable.has(name)) shown[name] = REDACTED[name];
       else {
         const mask = unmasked.has(name) ? undefined : NODE_MASKS[name];
-        shown[name] = mask ? mask(record[name] as JsonObject) : rules.length > 0 ? rewrite(rules, name, record[name]) : record[name];
+        const value = record[name];
+        shown[name] = mask && isObject(value) ? mask(value) : rules.length > 0 ? rewrite(rules, name, value) : value;
       }
     }
-    return shown;
-  };
-}
-
-/** VTEP switches exist from 1.90 to 1.104 only. */
-const VTEP = ['vtep-logical-switch', 'vtep-physical-switch'];
-export const hasVtep = (minor: number): boolean => minor >= 90 && minor < 105;
-
-export function portPresenter({ base, minor, rows }: View): (port: PortRecord) => Record<string, unknown> {
-  return (port) => {
-    const shown: Record<string, unknown> = {};
-    const record = port as unknown as Readonly<Record<string, unknown>>;
-    for (const { name, links } of rows) shown[name] = links ? linksTo(base, `ports/${port.uuid}`) : record[name];
-    if (shown['local_link_connection'] && !hasVtep(minor) && VTEP.some((key) => key in port.local_link_connection))
-      shown['local_link_connection'] = {};
     return shown;
   };
 }

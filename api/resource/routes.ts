@@ -9,16 +9,6 @@ import { isGateOpen } from '../../model/versions';
 import { Refusal } from '../http/errors';
 import { refuseByGate } from '../schema/arguments';
 import type { Document, Operation, PathItem } from '../schema/document';
-import type { Handlers } from './handler';
-
-/** Throws an Error for an operation without a handler, and for a handler without an operation. */
-export function checkHandlers(document: Document, handlers: Handlers): void {
-  const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
-  const missing = operations.filter(({ operationId }) => !Object.hasOwn(handlers, operationId)).map(({ operationId }) => operationId);
-  const idle = Object.keys(handlers).filter((name) => !operations.some(({ operationId }) => operationId === name));
-  if (missing.length > 0 || idle.length > 0)
-    throw new Error(`openapi.yaml and the handlers differ: no handler for [${missing.join(', ')}], no operation for [${idle.join(', ')}]`);
-}
 
 interface Match {
   readonly operation: Operation;

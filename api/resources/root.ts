@@ -1,7 +1,7 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
 import type { Document } from '../schema/document';
 import { linksTo } from '../resource/links';
-import type { Handlers } from '../resource/handler';
+import type { SomeHandlers } from '../resource/handler';
 
 const versionOf = (base: string, { min, max }: Document): object => ({
   id: 'v1',
@@ -59,10 +59,10 @@ function cached(document: Document, key: string, make: () => object): string {
   return text;
 }
 
-export const rootHandlers: Handlers = {
+export const rootHandlers = {
   showRoot: async ({ base }, { document }) => ({ status: 200, text: cached(document, base, () => rootOf(base, document)) }),
   showVersion: async ({ base, minor }, { document }) => ({
     status: 200,
     text: cached(document, `${minor} ${base}`, () => v1Of(base, minor, document)),
   }),
-};
+} satisfies SomeHandlers;

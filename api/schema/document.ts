@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import type { Operations } from './operations';
 import type { Gate } from '../../model/versions';
 
 /**
@@ -13,7 +14,14 @@ import type { Gate } from '../../model/versions';
 export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-export type Schema = Readonly<Record<string, unknown>>;
+export type Schema = Readonly<Record<string, unknown>> & {
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+};
 export type ArgumentKind =
   | 'string'
   | 'boolean'
@@ -43,7 +51,7 @@ export interface Argument {
   readonly routed: boolean;
 }
 export interface Operation {
-  readonly operationId: string;
+  readonly operationId: keyof Operations;
   readonly method: Method;
   readonly path: string;
   readonly gate: Gate;
@@ -150,7 +158,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
   const required = (schema?.['required'] ?? []) as string[];
   const members = inBody ? Object.entries(schema!['properties'] as Record<string, Node>) : [];
   return {
-    operationId: node['operationId'] as string,
+    operationId: node['operationId'] as keyof Operations,
     method,
     path,
     gate: gateOf(node, gateOf(place)),

@@ -15,7 +15,7 @@ import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';
 
 export interface PortFilter extends Paging, NodeScope {
   readonly ids?: readonly number[];
-  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
+  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null | readonly string[]>>>;
   /** Part of the description. */
   readonly descriptionContains?: string;
 }

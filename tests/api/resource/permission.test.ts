@@ -3,7 +3,7 @@ import type { Conductor, ConductorApi } from '../../../conductor/conductor';
 import { createDispatch } from '../../../api/dispatch';
 import { handlers } from '../../../api/handlers';
 import { explain } from '../../../api/http/errors';
-import { checkOperations, checkPolicy, PUBLIC_OPERATIONS } from '../../../api/resource/access';
+import { checkOperations, checkPolicy } from '../../../api/resource/access';
 import type { ApiContext, Handler } from '../../../api/resource/handler';
 import { withNotifications } from '../../../api/resource/notifications';
 import { loadDocument, type Document, type Operation } from '../../../api/schema/document';
@@ -29,7 +29,7 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
   const { operationId } = document.paths
     .find((item) => item.path.replace('{node_ident}', NODE).replace('{runbook_ident}', 'r').replace('{image_ident}', 'i') === path)!
     .operations.get(method)!;
-  const replaced = jest.spyOn(handlers as Record<string, Handler>, operationId).mockImplementation(handler);
+  const replaced = jest.spyOn(handlers as unknown as Record<string, Handler>, operationId).mockImplementation(handler);
   try {
     const answer = createDispatch(context, conductor)(
       {
@@ -136,5 +136,5 @@ it('an operation without a policy is listed as public, and policies exist', () =
   expect(() => checkOperations(document)).not.toThrow();
   expect(() => checkOperations(withOperation({ policy: null }))).toThrow(/listImages$/);
   expect(() => checkOperations(withOperation({ policy: 'image:gte' }))).toThrow(/listImages$/);
-  expect(() => checkOperations(withOperation({ operationId: PUBLIC_OPERATIONS[0]! }))).toThrow(/showRoot$/);
+  expect(() => checkOperations(withOperation({ operationId: 'showRoot' }))).toThrow(/showRoot$/);
 });

@@ -54,7 +54,7 @@ async function kindsShown(
     store: { events: { endPosition: async () => '7-0', isReachable: async () => true } },
     auth: { identify, ...createEnforcer(optionsOf({})) },
   } as unknown as ApiContext;
-  const { stream } = (await eventStreamHandlers['streamEvents']!(request, context)) as { stream?: Stream };
+  const { stream } = (await eventStreamHandlers.streamEvents(request, context)) as { stream?: Stream };
   await stream!(sink);
   return [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name!).filter((name) => name !== 'end' || !stopping.signal.aborted);
 }

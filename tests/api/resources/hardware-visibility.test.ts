@@ -14,7 +14,7 @@ const idsFor = async (caller: Caller): Promise<readonly unknown[]> => {
     ...{ options, store: { hardware: { changes: async () => rows } } },
     auth: { identify: async () => caller, ...createEnforcer(options) },
   } as unknown as ApiContext;
-  const { body } = await hardwareHandlers['listAllHardwareChanges']!(request, context);
+  const { body } = await hardwareHandlers.listAllHardwareChanges(request, context);
   return (body as { changes: readonly { id: unknown }[] }).changes.map(({ id }) => id);
 };
 
