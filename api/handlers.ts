@@ -7,6 +7,7 @@ import { nodeListHandlers } from './nodes/list';
 import { machineStateHandlers } from './nodes/machine-states';
 import { nodeManagementHandlers } from './nodes/management';
 import { nodeHandlers } from './nodes/nodes';
+import { nodePatchHandlers } from './nodes/patch';
 import { readinessHandlers } from './nodes/readiness';
 import { nodeStateHandlers } from './nodes/states';
 import { nodeTraitHandlers } from './nodes/traits';
@@ -44,6 +45,7 @@ export const handlers: Handlers = {
   ...machineStateHandlers,
   ...nodeManagementHandlers,
   ...nodeHandlers,
+  ...nodePatchHandlers,
   ...readinessHandlers,
   ...nodeStateHandlers,
   ...nodeTraitHandlers,

@@ -2,7 +2,7 @@
 import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
 

@@ -1,6 +1,6 @@
 /** /v1/nodes/X/management/inject_nmi and indicators. */
 import { Fault } from '../../model/errors';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
 

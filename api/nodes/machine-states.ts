@@ -3,7 +3,7 @@ import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { location } from '../resource/links';
+import { location } from '../resource/present';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
 

@@ -1,49 +1,17 @@
-/** /v1/nodes: create, show, change, delete, validate. */
+/** /v1/nodes: create, show, delete, validate. */
 import { Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
-import type { NewNode, NodeRecord } from '../../model/records';
+import type { NewNode } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
-import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, presentOf, refuseNewer } from '../resource/fields';
 import { checkInPlaceOf, checkPolicy } from '../resource/access';
-import { location } from '../resource/links';
-import { nodeAccess } from '../resource/node-access';
 import { checkFieldsAllowed, checkNewer } from '../resource/lists';
 import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../resource/node-find';
-import { patchRecord } from '../resource/patch';
-import { NODE_PATCH } from './patch';
 import { withNotifications } from '../resource/notifications';
-import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
+import { checkNodeFields, location, nodeBytes } from '../resource/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
-
-/**
- * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
- * @param node the record, or its head if the cached fragment may be enough
- */
-async function nodeBytes(
-  node: NodeSummary | NodeRecord,
-  request: Request,
-  context: ApiContext,
-  fields?: readonly string[],
-): Promise<readonly Buffer[]> {
-  const { document, current, fragments, store } = context;
-  const { base, minor } = request;
-  const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
-  const view = { base, minor, rows };
-  const access = nodeAccess(request, context, rows, false);
-  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
-  const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
-  const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
-    shape: (one) => shape + access.to(one).key,
-    versions: [node],
-    read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
-    renderer: () => nodePresenter(view, access, conductors),
-  });
-  if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
-  return [fragment.bytes];
-}
 
 /** Whether the caller creates the node as the administrator of its own project. @throws Fault HTTPForbidden */
 function isOwnNode(request: Request, context: ApiContext): boolean {
@@ -107,10 +75,6 @@ async function showNode(request: RequestOf<'showNode'>, context: ApiContext): Pr
   return { status: 200, bytes: await nodeBytes(node, request, context, fields) };
 }
 
-async function updateNode(request: RequestOf<'updateNode'>, context: ApiContext): Promise<Answer> {
-  return { status: 200, bytes: await nodeBytes(await patchRecord(NODE_PATCH, request, context), request, context) };
-}
-
 async function deleteNode(request: RequestOf<'deleteNode'>, context: ApiContext): Promise<Answer> {
   const { auth, options } = context;
   const node = await nodeOf(request, context, 'node:get', true);
@@ -135,7 +99,6 @@ async function validate(ident: unknown, request: Request, context: ApiContext): 
 export const nodeHandlers = {
   createNode,
   showNode,
-  updateNode,
   deleteNode,
   validateNode: (request, context) => validate(request.query.node_uuid ?? request.query.node, request, context),
   validateThisNode: (request, context) => validate(request.params.node_ident, request, context),

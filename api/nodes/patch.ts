@@ -7,8 +7,9 @@ import { stateRow } from '../../model/states';
 import type { FieldRow } from '../schema/document';
 import { checkInPlaceOf } from '../resource/access';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
-import { checkPatch, type Found, type PatchSteps } from '../resource/patch';
-import type { RequestOf, ApiContext } from '../resource/handler';
+import { checkPatch, patchRecord, type Found, type PatchSteps } from '../resource/patch';
+import { nodeBytes } from '../resource/present';
+import type { RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
 
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
@@ -104,7 +105,7 @@ async function checkChanges(
 }
 
 type UpdateRequest = RequestOf<'updateNode'>;
-export const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
+const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
   schema: 'Node',
   checkPatch(patch, { minor, query }, context) {
     checkPatch(patch, context.document.fields('Node'), minor);
@@ -122,3 +123,10 @@ export const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest
   alwaysUpdates: true,
   update: ({ uuid }, changes, { conductor }, { query }) => conductor.updateNode(uuid, changes, query.reset_interfaces === true),
 };
+
+export const nodePatchHandlers = {
+  updateNode: async (request, context) => ({
+    status: 200,
+    bytes: await nodeBytes(await patchRecord(NODE_PATCH, request, context), request, context),
+  }),
+} satisfies SomeHandlers;

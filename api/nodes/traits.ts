@@ -2,10 +2,9 @@
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { MAX_TRAITS } from '../../model/traits';
-import { location } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
-import { sortedTraits } from '../resource/present';
+import { location, sortedTraits } from '../resource/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
 import { throwIfInvalid } from '../schema/schema';
 

@@ -1,15 +1,30 @@
-/** Records as JSON for one version: selects fields, rewrites values for old versions, and masks secrets. */
+/** Records as JSON for one version: selects fields, rewrites values for old versions, masks secrets, and adds links. */
 import { Fault } from '../../model/errors';
 import { NODE_MASKS } from '../../model/masks';
 import { isObject } from '../../model/json';
 import type { ConductorRecord, NodeRecord } from '../../model/records';
 import { conductorOf } from '../../model/ring';
 import { isGateOpen, REWRITES, type Rewrite } from '../../model/versions';
+import type { NodeSummary } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { columnsOf } from './fields';
 import { shapeOf } from './fragments';
-import { linksTo } from './links';
-import { REDACTED, type NodeAccess } from './node-access';
+import type { ApiContext, Request } from './handler';
+import { nodeAccess, REDACTED, type NodeAccess } from './node-access';
+
+interface Link {
+  readonly href: string;
+  readonly rel: string;
+  readonly type?: string;
+}
+
+/** The links of a resource: `self` under /v1 and `bookmark` without a version. */
+export const linksTo = (base: string, path: string): readonly Link[] => [
+  { href: `${base}/v1/${path}`, rel: 'self' },
+  { href: `${base}/${path}`, rel: 'bookmark' },
+];
+/** The Location header of a created or changing resource. */
+export const location = (base: string, path: string): Readonly<Record<string, string>> => ({ Location: `${base}/v1/${path}` });
 
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
@@ -85,4 +100,31 @@ export function nodePresenter(
     }
     return shown;
   };
+}
+
+/**
+ * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
+ * @param node the record, or its head if the cached fragment may be enough
+ */
+export async function nodeBytes(
+  node: NodeSummary | NodeRecord,
+  request: Request,
+  context: ApiContext,
+  fields?: readonly string[],
+): Promise<readonly Buffer[]> {
+  const { document, current, fragments, store } = context;
+  const { base, minor } = request;
+  const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
+  const view = { base, minor, rows };
+  const access = nodeAccess(request, context, rows, false);
+  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
+  const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
+  const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
+    shape: (one) => shape + access.to(one).key,
+    versions: [node],
+    read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
+    renderer: () => nodePresenter(view, access, conductors),
+  });
+  if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
+  return [fragment.bytes];
 }

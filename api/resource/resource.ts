@@ -12,7 +12,6 @@ import type { Table, TableFilter } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { checkedRecord, columnsOf, presentOf, refuseNewer, type Present } from './fields';
 import type { Fragment } from './fragments';
-import { linksTo, location } from './links';
 import {
   checkFieldsAllowed,
   checkNewer,
@@ -28,7 +27,7 @@ import {
 } from './lists';
 import { notificationName, withNotifications } from './notifications';
 import { patchRecord, type Found, type PatchRequest, type PatchSteps } from './patch';
-import { checkFields, rowsToShow, type View } from './present';
+import { checkFields, linksTo, location, rowsToShow, type View } from './present';
 import { checkInPlaceOf } from './access';
 import type { Target } from '../../policy/vocabulary';
 import type { Answer, ApiContext, OperationTypes, Request } from './handler';

@@ -1,7 +1,7 @@
 /** /v1/chassis. */
 import { Fault } from '../../model/errors';
 import type { ChassisRecord } from '../../model/records';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { SomeHandlers } from '../resource/handler';
 

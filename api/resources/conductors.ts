@@ -2,9 +2,8 @@
 import { Fault } from '../../model/errors';
 import type { ConductorRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
-import { linksTo } from '../resource/links';
 import { checkSortable, envelope, fieldsToShow, pageOf, repeated, type Page } from '../resource/lists';
-import { checkFields, rowsToShow } from '../resource/present';
+import { checkFields, linksTo, rowsToShow } from '../resource/present';
 import { checkStrict } from '../resource/resource';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
 

@@ -4,8 +4,7 @@ import { repr } from '../../model/python';
 import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { linksTo } from '../resource/links';
-import { checkFields, rowsToShow } from '../resource/present';
+import { checkFields, linksTo, rowsToShow } from '../resource/present';
 import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
 
 /** The conductors that offer a hardware type, with the interfaces that they enable. */

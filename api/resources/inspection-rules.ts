@@ -5,7 +5,7 @@ import { isObject } from '../../model/json';
 import { repr } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { InspectionRuleRecord } from '../../model/records';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import { checkDirection, createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { ApiContext, RequestOf, SomeHandlers } from '../resource/handler';
 

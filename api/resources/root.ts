@@ -1,6 +1,6 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
 import type { Document } from '../schema/document';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import type { SomeHandlers } from '../resource/handler';
 
 const versionOf = (base: string, { min, max }: Document): object => ({

@@ -7,7 +7,7 @@ import type { Inputs } from '../schema/operations';
 import type { RunbookRecord } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { Present, Values } from '../resource/fields';
-import { location } from '../resource/links';
+import { location } from '../resource/present';
 import { projectOfList } from '../resource/access';
 import { checkPaths } from '../resource/patch';
 import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';

@@ -10,7 +10,7 @@ import { checkPolicy, projectOfList } from '../resource/access';
 import type { Present, Values } from '../resource/fields';
 import type { ListQuery } from '../resource/lists';
 import type { PatchRequest } from '../resource/patch';
-import { linksTo } from '../resource/links';
+import { linksTo } from '../resource/present';
 import { linkedNode, nodeOfFilter, nodeOfNew } from '../resource/node-find';
 import {
   createOf,
