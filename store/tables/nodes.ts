@@ -36,7 +36,8 @@ interface Nodes extends NodeLookups, NodeLists {
    * @param internal keys of driver_internal_info that are set in the same statement
    */
   reserve(ident: string, host: string, internal?: NodeWrite['internal']): Promise<NodeRecord>;
-  release(uuid: string, fence: number): Promise<void>;
+  /** @param host changes nothing if another host has made the reservation with this fencing number */
+  release(uuid: string, fence: number, host?: string): Promise<void>;
   /**
    * Writes a reserved node and the entries of its history in one statement, and returns the node as stored. `node` is the holder's copy.
    * `release` ends the reservation. Throws NodeLocked, NodeNotFound.
@@ -178,8 +179,9 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
 
     reserveUnchanged: async (node, host, write, release = false) => lockedRows.write(node, { host }, write, release),
 
-    async release(uuid, fence) {
-      await run(fenced(uuid, fence).update({ reservation: null, ...written() } as object));
+    async release(uuid, fence, host) {
+      const held = fenced(uuid, fence);
+      await run((host === undefined ? held : held.where({ reservation: host })).update({ reservation: null, ...written() } as object));
     },
 
     async releaseAll(host) {
