@@ -1,16 +1,21 @@
 /** What commands print. Texts of servers, machines and files must not control the terminal, so nothing else in this folder prints. */
 import { printable, printableText } from '../model/log';
 
-/** The console adds a line break, and goes on when the reader of a pipe has ended, where a write of the stream throws. */
-const unended = (text: string): string => (text.endsWith('\n') ? text.slice(0, -1) : text);
+const ended = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
+/** Goes on when the reader of a pipe has ended, as the console does: its error comes after the callback. */
+function write(stream: NodeJS.WritableStream, text: string): void {
+  stream.write(ended(text), (error) => {
+    if (error) stream.once('error', () => {});
+  });
+}
 
 /** To standard output, with a line break at the end. */
-export const print = (text: string): void => console.log(unended(printableText(text)));
+export const print = (text: string): void => write(process.stdout, printableText(text));
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
 /** One line of JSON, for programs. */
 export const printJsonLine = (value: unknown): void => print(JSON.stringify(value));
 /** To standard error, because standard output is for results. */
-export const printError = (text: string): void => console.error(unended(printableText(text)));
+export const printError = (text: string): void => write(process.stderr, printableText(text));
 
 /** Colours a text if standard output is a terminal. The text becomes one safe line. */
 export type Paint = (code: number, text: string) => string;
@@ -18,5 +23,5 @@ export type Paint = (code: number, text: string) => string;
 export function printPainted(page: (paint: Paint) => string): void {
   const coloured = process.stdout.isTTY && !process.env['NO_COLOR'];
   const paint: Paint = (code, text) => (coloured ? `\u001b[${code}m${printable(text)}\u001b[0m` : printable(text));
-  console.log(unended(page(paint)));
+  write(process.stdout, page(paint));
 }

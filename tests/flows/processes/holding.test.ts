@@ -71,7 +71,7 @@ describe('locks', () => {
     const { conductor, enrol, node } = await start();
     const { uuid } = await enrol({ provision_state: 'manageable' });
     const { nodes } = database.store();
-    const reserve = nodes.reserveUnchanged;
+    const reserve = nodes.reserveUnchanged.bind(nodes);
     jest.spyOn(nodes, 'reserveUnchanged').mockImplementationOnce(async (...given) => {
       await reserve(...given);
       throw new Fault('TemporaryFailure', { message: 'the connection broke' });
