@@ -2,14 +2,20 @@
 import { printable, printableText } from '../model/log';
 
 const ended = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`);
+/** Goes on when the reader of a pipe has ended, as the console does: its error comes after the callback. */
+function write(stream: NodeJS.WritableStream, text: string): void {
+  stream.write(ended(text), (error) => {
+    if (error) stream.once('error', () => {});
+  });
+}
 
 /** To standard output, with a line break at the end. */
-export const print = (text: string): void => void process.stdout.write(ended(printableText(text)));
+export const print = (text: string): void => write(process.stdout, printableText(text));
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
 /** One line of JSON, for programs. */
 export const printJsonLine = (value: unknown): void => print(JSON.stringify(value));
 /** To standard error, because standard output is for results. */
-export const printError = (text: string): void => void process.stderr.write(ended(printableText(text)));
+export const printError = (text: string): void => write(process.stderr, printableText(text));
 
 /** Colours a text if standard output is a terminal. The text becomes one safe line. */
 export type Paint = (code: number, text: string) => string;
@@ -17,5 +23,5 @@ export type Paint = (code: number, text: string) => string;
 export function printPainted(page: (paint: Paint) => string): void {
   const coloured = process.stdout.isTTY && !process.env['NO_COLOR'];
   const paint: Paint = (code, text) => (coloured ? `\u001b[${code}m${printable(text)}\u001b[0m` : printable(text));
-  process.stdout.write(ended(page(paint)));
+  write(process.stdout, page(paint));
 }

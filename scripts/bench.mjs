@@ -16,6 +16,7 @@ import { inspectionScenario } from './bench/inspection.mjs';
 import { benchIpmi } from './bench/ipmi.mjs';
 import { benchPolicy } from './bench/policy.mjs';
 import { recorderScenario } from './bench/recorder.mjs';
+import { NODE, lanes } from './bench/work.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 
@@ -155,15 +156,6 @@ const must = async (...call) => {
   if (status >= 300) throw new Error(`${call[1]} ${call[2]}: ${status} ${text.slice(0, 300)}`);
   return text === '' ? {} : JSON.parse(text);
 };
-/** Runs `work` for each item, `width` at once, or until `work` returns false. */
-async function lanes(width, items, work) {
-  const rest = items[Symbol.iterator]();
-  await Promise.all(
-    Array.from({ length: width }, async () => {
-      for (const item of rest) if ((await work(item)) === false) return;
-    }),
-  );
-}
 function* forEver() {
   for (let index = 0; ; index++) yield index;
 }
@@ -226,22 +218,6 @@ const load = (width, forSeconds, call) => async () => {
 };
 
 // ---- the scenarios
-const NODE = {
-  driver: 'fake-hardware',
-  driver_info: {
-    deploy_kernel: 'http://images.example/kernel',
-    deploy_ramdisk: 'http://images.example/ramdisk',
-    fake_address: '192.0.2.1',
-  },
-  properties: { cpus: 64, memory_mb: 262144, local_gb: 894, cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi,boot_option:local' },
-  extra: { rack: 7, unit: 12, site: 'fra1', disks: ['INTEL SSDSC2KG960G8', 'SAMSUNG MZ7LH960'], purchase_order: 'PO-2025-00001' },
-  instance_info: {
-    image_source: 'http://images.example/os.qcow2',
-    image_checksum: 'http://images.example/sums',
-    image_disk_format: 'qcow2',
-  },
-  resource_class: 'baremetal',
-};
 const inState = async (url, state) => {
   let count = 0;
   for (let path = `/v1/nodes?fields=uuid&limit=1000&provision_state=${encodeURIComponent(state)}`; path;) {

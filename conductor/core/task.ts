@@ -138,9 +138,14 @@ function heldNode(
   let fence = found.lock_fence;
   let noted = EMPTY_WRITE;
   let unannounced: readonly (() => void)[] = [];
+  /** A statement that reserves the node failed without an answer of the database, which may have run it. */
+  let mayBeReserved = false;
   const writeHeld = async ({ nodes }: Store, write: NodeWrite, release: boolean): Promise<NodeRecord> => {
     if (hold !== 'free') return nodes.writeLocked(self.node, fence, write, release);
-    const now = await nodes.reserveUnchanged(self.node, host, write, release);
+    const now = await nodes.reserveUnchanged(self.node, host, write, release).catch((error: unknown) => {
+      mayBeReserved ||= isDatabaseDown(error);
+      throw error;
+    });
     if (!now) throw new NotUnchanged(uuid);
     return now;
   };
@@ -175,6 +180,8 @@ function heldNode(
     },
     put: async (write, also, release = false) => {
       if (hold === 'read') throw new Error('a shared task may not write');
+      // The process holds the node in memory, so that no other work of this host has made this reservation.
+      if (release && hold === 'free' && mayBeReserved) return store.nodes.release(uuid, fence + 1, host);
       const whole = withQuotesBounded(mergeWrites(noted, write));
       if (isEmptyWrite(whole) && !also && (!release || hold !== 'reserved')) return;
       if (hold === 'ended') throw new Error('the reservation of the node has ended: nothing can be written');
@@ -434,7 +441,11 @@ async function begin<T>(
     // A node that changed since it was read may be worth another error, or none.
     const again =
       error instanceof NotUnchanged ||
-      (request.unreserved !== undefined && task.node.reservation === null && (await hasChanged(context, task)));
+      (request.unreserved !== undefined &&
+        task.node.reservation === null &&
+        // The event may have been written all the same.
+        !isDatabaseDown(error) &&
+        (await hasChanged(context, task)));
     await release(context, task);
     if (!again) throw error;
     return begin(context, uuid, { ...request, unreserved: undefined }, first);

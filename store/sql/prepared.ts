@@ -7,21 +7,35 @@ import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { run } from './faults';
 
-/** @param record the written record, for the details of faults */
-export type Prepared = <Row>(name: string, text: string, values: readonly unknown[], record?: object) => Promise<readonly Row[]>;
+/**
+ * @param name undefined: the statement is parsed and planned each time
+ * @param record the written record, for the details of faults
+ */
+export type Prepared = <Row>(
+  name: string | undefined,
+  text: string,
+  values: readonly unknown[],
+  record?: object,
+) => Promise<readonly Row[]>;
 
-/** Names by text: the hash costs more than the rest of the encoding of a small statement. */
-const names = new Map<string, string>();
-const MAX_NAMES = 1000;
-/** The name of a statement whose text depends on its parameters. The same text has the same name on every connection. */
-export function nameOf(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  const name = `text_${createHash('sha1').update(text).digest('base64url')}`;
-  if (names.size === MAX_NAMES) names.clear();
-  names.set(text, name);
-  return name;
+/**
+ * Names for statements whose text depends on their parameters: the first texts get one, and the same text has the same name on every
+ * connection. PostgreSQL keeps a named statement as long as its connection lives, and requests can cause many texts: one for each set of
+ * columns or filters. Each kind of statement has names of its own, so that none can use up those of another.
+ */
+export function createNames(most = 100): (text: string) => string | undefined {
+  const names = new Map<string, string>();
+  return (text) => {
+    const known = names.get(text);
+    if (known !== undefined || names.size >= most) return known;
+    const name = `text_${createHash('sha1').update(text).digest('base64url')}`;
+    names.set(text, name);
+    return name;
+  };
 }
+/** The text of an INSERT of one row with values for these columns, which returns the row. */
+export const insertOf = (table: string, columns: readonly string[], returned: string): string =>
+  `INSERT INTO ${table} ("${columns.join('", "')}") VALUES (${columns.map((_, index) => `$${index + 1}`).join(', ')}) RETURNING ${returned}`;
 
 interface Connections {
   acquireConnection(): Promise<Client>;
@@ -36,10 +50,10 @@ interface Connections {
  */
 export function preparedOn(db: Knex): Prepared {
   const connections = db.client as Connections;
-  return async <Row>(name: string, text: string, values: readonly unknown[], record?: object): Promise<readonly Row[]> => {
+  return async <Row>(name: string | undefined, text: string, values: readonly unknown[], record?: object): Promise<readonly Row[]> => {
     const connection = await run(connections.acquireConnection());
     try {
-      const { rows } = await run(connection.query({ name, text, values: [...values] }), record);
+      const { rows } = await run(connection.query({ ...(name === undefined ? {} : { name }), text, values: [...values] }), record);
       return rows as Row[];
     } catch (error) {
       // The query builder emits this event for its own errors.

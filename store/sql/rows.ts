@@ -7,6 +7,7 @@ import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { run } from './faults';
+import { createNames, type Prepared } from './prepared';
 import { checkJson, checkText, checkTotal, type Change, type ColumnKind, type Sizes } from './sizes';
 
 export interface Paging {
@@ -158,21 +159,36 @@ export function applyPaging(
     });
 }
 
+const nameOfList = createNames();
 type ColumnLists<Row> = { readonly [Column in keyof Row]: readonly Row[Column][] };
 /** Reads columns of the selected rows, in order. JSON arrays are cheaper to transfer than a thousand rows. */
-async function columnsOf<Row>(db: Knex, selection: Knex.QueryBuilder, columns: readonly (keyof Row & string)[]): Promise<ColumnLists<Row>> {
+async function columnsOf<Row>(
+  db: Knex,
+  prepared: Prepared,
+  selection: Knex.QueryBuilder,
+  columns: readonly (keyof Row & string)[],
+): Promise<ColumnLists<Row>> {
   const page = selection.select(...columns).as('page');
   const lists = columns.map((column) => `coalesce(json_agg(${column}), '[]') AS ${column}`).join(', ');
-  const [found] = (await run(db.select(db.raw(lists)).from(page))) as unknown as readonly ColumnLists<Row>[];
+  const { sql, bindings } = db.select(db.raw(lists)).from(page).toSQL().toNative();
+  // PostgreSQL plans a named statement without its values, and would then read a whole table for a filter that few rows match. The limit
+  // and the id of a marker, which are numbers, change no plan.
+  const name = bindings.every((value) => typeof value === 'number') ? nameOfList(sql) : undefined;
+  const [found] = await prepared<ColumnLists<Row>>(name, sql, bindings);
   return found!;
 }
 /** The versions of the selected rows, in order. */
-export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly RowVersion[]> {
-  const lists = await columnsOf<RowVersion>(db, selection, ['id', 'revision']);
+export async function versionsOf(db: Knex, prepared: Prepared, selection: Knex.QueryBuilder): Promise<readonly RowVersion[]> {
+  const lists = await columnsOf<RowVersion>(db, prepared, selection, ['id', 'revision']);
   return lists.id.map((id, index) => ({ id, revision: lists.revision[index]! }));
 }
 /** As `versionsOf`, with the owner and the lessee of each row. */
-export async function ownedVersionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly OwnedVersion[]> {
-  const { id: ids, revision, owner, lessee } = await columnsOf<OwnedVersion>(db, selection, ['id', 'revision', 'owner', 'lessee']);
+export async function ownedVersionsOf(db: Knex, prepared: Prepared, selection: Knex.QueryBuilder): Promise<readonly OwnedVersion[]> {
+  const {
+    id: ids,
+    revision,
+    owner,
+    lessee,
+  } = await columnsOf<OwnedVersion>(db, prepared, selection, ['id', 'revision', 'owner', 'lessee']);
   return ids.map((id, index) => ({ id, revision: revision[index]!, owner: owner[index]!, lessee: lessee[index]! }));
 }

@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../model/errors';
 import { isQuoting, quotable, storableJson } from '../../model/text';
-import { nameOf, type Prepared } from './prepared';
+import { createNames, type Prepared } from './prepared';
 
 /**
  * Determines how a value is written, and whether lists may be sorted and filtered by the column. `json` keeps every character. `jsonb` has
@@ -122,6 +122,7 @@ export async function sizesByIds(
   return new Map(found.map(({ id, bytes }) => [id, bytes]));
 }
 
+const nameOfCheck = createNames();
 /**
  * @returns a function that throws TooLarge if the change would make the record too large. Small changes are not checked
  */
@@ -139,7 +140,7 @@ export function createTotalCheck(
     if (kept.length === 0) return;
     const values = merged.length > 0 ? [uuid, merged] : [uuid];
     const text = `SELECT (${kept.join(' + ')})::bigint AS bytes FROM ${table} WHERE uuid = $1`;
-    const [found] = await prepared<{ readonly bytes: number }>(nameOf(text), text, values);
+    const [found] = await prepared<{ readonly bytes: number }>(nameOfCheck(text), text, values);
     if (found) checkTotal(found.bytes + bytes, sizes);
   };
 }

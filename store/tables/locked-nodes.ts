@@ -9,7 +9,7 @@ import type { InternalKey } from '../../model/internal-info';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
-import { nameOf, type Prepared } from '../sql/prepared';
+import { createNames, type Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
 import { checkJson, checkText, type Change, type Sizes } from '../sql/sizes';
 
@@ -41,6 +41,9 @@ interface LockedNodes {
   /** Undefined: the node does not exist, or is not held as `held` says. */
   write(node: NodeRecord, held: Held, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
+
+// Flows write sets of columns that the program's code names, with few numbers of entries.
+const nameOfWrite = createNames(500);
 
 interface Parts {
   readonly prepared: Prepared;
@@ -104,7 +107,7 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
           : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')} ` +
             // The statement is repeated after a lost response.
             'ON CONFLICT (uuid) DO NOTHING) SELECT revision, lock_fence, reservation FROM written';
-      const [done] = await prepared<Pick<NodeRecord, 'revision' | 'lock_fence' | 'reservation'>>(nameOf(text), text, values, {
+      const [done] = await prepared<Pick<NodeRecord, 'revision' | 'lock_fence' | 'reservation'>>(nameOfWrite(text), text, values, {
         ...write.changes,
         uuid: node.uuid,
       });

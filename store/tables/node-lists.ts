@@ -104,8 +104,8 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
         >,
       ),
     countInStates: (limit, states, group) => counts(JSON.stringify([states, limit, group])),
-    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
-    ownedVersions: async (filter) => ownedVersionsOf(db, selection(filter, await markerOf(filter))),
+    versions: async (filter) => versionsOf(db, prepared, selection(filter, await markerOf(filter))),
+    ownedVersions: async (filter) => ownedVersionsOf(db, prepared, selection(filter, await markerOf(filter))),
 
     sizes: (ids) => sizesByIds(prepared, 'nodes', NODE_COLUMNS, ids),
 

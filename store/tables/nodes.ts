@@ -8,7 +8,7 @@ import { EMPTY_WRITE, type NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
-import { preparedOn } from '../sql/prepared';
+import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { toRow, type Row } from '../sql/rows';
 import { checkJson, createTotalCheck, DEFAULT_SIZES, type Sizes } from '../sql/sizes';
 import { lockedNodesOn } from './locked-nodes';
@@ -36,7 +36,8 @@ interface Nodes extends NodeLookups, NodeLists {
    * @param internal keys of driver_internal_info that are set in the same statement
    */
   reserve(ident: string, host: string, internal?: NodeWrite['internal']): Promise<NodeRecord>;
-  release(uuid: string, fence: number): Promise<void>;
+  /** @param host changes nothing if another host has made the reservation with this fencing number */
+  release(uuid: string, fence: number, host?: string): Promise<void>;
   /**
    * Writes a reserved node and the entries of its history in one statement, and returns the node as stored. `node` is the holder's copy.
    * `release` ends the reservation. Throws NodeLocked, NodeNotFound.
@@ -51,6 +52,8 @@ interface Nodes extends NodeLookups, NodeLists {
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
 
+const [nameOfInsert, nameOfUpdate] = [createNames(), createNames()];
+const ALL = Object.keys(NODE_COLUMNS).join(', ');
 const RECORD_HEARTBEATS = `UPDATE nodes SET driver_internal_info = driver_internal_info || jsonb_build_object('agent_last_heartbeat', heartbeat.at),
     revision = revision + 1, updated_at = $4
   FROM unnest($1::text[], $2::text[], $3::text[]) AS heartbeat (uuid, url, at)
@@ -122,7 +125,8 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
 
     async create(node) {
       const row = { ...toRow(NODE_COLUMNS, node, sizes).values, created_at: timestamp(clock.now()) };
-      const [made] = await run(nodes().insert(row as object, '*') as unknown as PromiseLike<NodeRecord[]>, node);
+      const text = insertOf('nodes', Object.keys(row), ALL);
+      const [made] = await prepared<NodeRecord>(nameOfInsert(text), text, Object.values(row), node);
       return made!;
     },
 
@@ -134,15 +138,14 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     update: async (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes, sizes), fence, changes),
 
     async updateUnlocked(uuid, changes, revision) {
-      const unlocked = nodes()
-        .where({ uuid: findable(uuid) ? uuid : '', revision })
-        .whereNull('reservation');
       const made = toRow(NODE_COLUMNS, changes, sizes);
       await checkWhole(uuid, made);
-      const [node] = await run(unlocked.update({ ...made.values, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>, {
-        ...changes,
-        uuid,
-      });
+      const sets = made.columns.map((column, index) => `"${column}" = $${index + 4}, `).join('');
+      const text =
+        `UPDATE nodes SET ${sets}revision = revision + 1, updated_at = $3 ` +
+        `WHERE uuid = $1 AND revision = $2 AND reservation IS NULL RETURNING ${ALL}`;
+      const values = [findable(uuid) ? uuid : '', revision, timestamp(clock.now()), ...Object.values(made.values)];
+      const [node] = await prepared<NodeRecord>(nameOfUpdate(text), text, values, { ...changes, uuid });
       return node;
     },
 
@@ -178,8 +181,9 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
 
     reserveUnchanged: async (node, host, write, release = false) => lockedRows.write(node, { host }, write, release),
 
-    async release(uuid, fence) {
-      await run(fenced(uuid, fence).update({ reservation: null, ...written() } as object));
+    async release(uuid, fence, host) {
+      const held = fenced(uuid, fence);
+      await run((host === undefined ? held : held.where({ reservation: host })).update({ reservation: null, ...written() } as object));
     },
 
     async releaseAll(host) {

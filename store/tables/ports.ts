@@ -9,7 +9,7 @@ import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { createTotalCheck, DEFAULT_SIZES, sizesByIds, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
-import { preparedOn } from '../sql/prepared';
+import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { applyNodeScope, applyPaging, applyWhere, contains, isOfProject, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';
 
@@ -41,9 +41,11 @@ interface Ports {
 
 /** @internal */
 export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
-const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
-const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
-const BY_MACS = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE address = ANY($1) ORDER BY id`;
+const nameOfInsert = createNames();
+const ALL = Object.keys(PORT_COLUMNS).join(', ');
+const findBy = (column: string): string => `SELECT ${ALL} FROM ports WHERE ${column} = $1`;
+const OF_NODES = `SELECT ${ALL} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
+const BY_MACS = `SELECT ${ALL} FROM ports WHERE address = ANY($1) ORDER BY id`;
 const OWNERS_OF_MACS = 'SELECT node_uuid FROM ports WHERE address = ANY($1) GROUP BY node_uuid ORDER BY min(id)';
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** A copy with the MAC address in lower case. */
@@ -86,7 +88,8 @@ export function portsOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): P
 
     async create(port) {
       const row = { ...toRow(PORT_COLUMNS, lowered(port), sizes).values, created_at: timestamp(clock.now()) };
-      const [made] = await run(ports().insert(row as object, '*') as unknown as PromiseLike<PortRecord[]>, port);
+      const text = insertOf('ports', Object.keys(row), ALL);
+      const [made] = await prepared<PortRecord>(nameOfInsert(text), text, Object.values(row), port);
       return made!;
     },
 
@@ -98,7 +101,7 @@ export function portsOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): P
     },
 
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
-    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
+    versions: async (filter) => versionsOf(db, prepared, selection(filter, await markerOf(filter))),
 
     sizes: (ids) => sizesByIds(prepared, 'ports', PORT_COLUMNS, ids),
 

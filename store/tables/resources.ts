@@ -5,7 +5,7 @@ import { timestamp } from '../../model/clock';
 import { Fault, type FaultName } from '../../model/errors';
 import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
 import { run } from '../sql/faults';
-import { preparedOn } from '../sql/prepared';
+import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { createTotalCheck, DEFAULT_SIZES, rowSize, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
 import { applyNodeScope, applyPaging, applyWhere, isOfProject, SHARED_COLUMNS, toRow } from '../sql/rows';
@@ -58,6 +58,7 @@ export const resourceTable =
   (db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): Table<RecordType, Required> =>
     tableOn(db, clock, sizes, definition);
 
+const nameOfInsert = createNames();
 function tableOn<RecordType extends ResourceRecord, Required extends keyof RecordType>(
   db: Knex,
   clock: Clock,
@@ -73,9 +74,12 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (only) applyWhere(query, columns, only);
     return query;
   };
-  const checkWhole = createTotalCheck(table, columns, sizes, preparedOn(db));
+  const all = `"${Object.keys(columns).join('", "')}"`;
+  const prepared = preparedOn(db);
+  const checkWhole = createTotalCheck(table, columns, sizes, prepared);
   const find = async (ident: string, column = 'name' in columns ? identColumn(ident) : 'uuid'): Promise<RecordType> => {
-    const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
+    const text = `SELECT ${all} FROM ${table} WHERE ${column} = $1`;
+    const [record] = findable(ident) ? await prepared<RecordType>(`${table}_${column}`, text, [ident]) : [];
     if (!record) throw missing(ident);
     return record;
   };
@@ -106,7 +110,8 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
 
     async create(record) {
       const row = { ...toRow(columns, lowered(record), sizes).values, created_at: timestamp(clock.now()) };
-      const [made] = await run(rows().insert(row, '*') as unknown as PromiseLike<RecordType[]>, record);
+      const text = insertOf(table, Object.keys(row), all);
+      const [made] = await prepared<RecordType>(nameOfInsert(text), text, Object.values(row), record);
       return made!;
     },
 

@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
+import { nodeOf } from '../../simulator/fleet/describe-node';
 import { startEmbedded } from '../../store/embedded/embedded';
 import type { Sections } from '../../demo/lab/server';
 import { freePort } from '../support/free-port';
@@ -31,7 +32,7 @@ const sections = (host: string, port: number, connection: string): Sections => (
   DEFAULT: {
     my_ip: '127.0.0.1',
     host,
-    enabled_hardware_types: 'redfish',
+    enabled_hardware_types: 'ipmi',
     enabled_boot_interfaces: 'ipxe',
     enabled_deploy_interfaces: 'direct',
     enabled_inspect_interfaces: 'no-inspect',
@@ -92,17 +93,9 @@ async function until(host: string, uuid: string, condition: (node: Body) => bool
 const isFree = (node: Body): boolean => node['reservation'] === null && node['target_power_state'] === null;
 const power = (host: string, uuid: string, target: string): Promise<Body> => ask(host, 'PUT', `/v1/nodes/${uuid}/states/power`, { target });
 
-async function enrol({ name, redfish }: FleetMachine): Promise<string> {
-  const { uuid } = await ask('anna', 'POST', '/v1/nodes', {
-    name,
-    driver: 'redfish',
-    driver_info: {
-      redfish_address: redfish.address,
-      redfish_system_id: redfish.systemId,
-      redfish_username: redfish.username,
-      redfish_password: redfish.password,
-    },
-  });
+/** By IPMI, which has no soft reboot: it takes two orders. */
+async function enrol(machine: FleetMachine): Promise<string> {
+  const { uuid } = await ask('anna', 'POST', '/v1/nodes', nodeOf(machine, 'ipmi').node);
   await power('anna', uuid as string, 'power on');
   await until('anna', uuid as string, (node) => node['power_state'] === 'power on' && isFree(node));
   return uuid as string;

@@ -1,5 +1,6 @@
 /** Lists of one project: which rows they have, and that PostgreSQL finds them by indexes and reads no others. */
 import knex, { type Knex } from 'knex';
+import { Client, escapeLiteral, type QueryConfig } from 'pg';
 import { systemClock } from '../../model/clock';
 import { TABLES } from '../../store/tables/index';
 import { useDatabase } from '../support/database';
@@ -21,12 +22,10 @@ const FILL = `
     SELECT uuid, 'CUSTOM_' || id, nullif(owner, 'p1'), owner = 'p1', now() FROM nodes;`;
 
 let db: Knex;
-const queries: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
 beforeAll(async () => {
   await database.query(FILL);
   await database.query('ANALYZE');
   db = knex({ client: 'pg', connection: { connectionString: database.connection() } });
-  db.on('query', (query: (typeof queries)[number]) => queries.push(query));
 });
 afterAll(() => db.destroy());
 
@@ -43,13 +42,21 @@ const flat = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatM
 async function planOf(
   work: (on: typeof TABLES) => Promise<readonly unknown[]>,
 ): Promise<{ readonly count: number; readonly steps: readonly Plan[] }> {
-  queries.length = 0;
+  const sent = jest.spyOn(Client.prototype, 'query');
   const found = await work(TABLES);
-  const { sql, bindings } = queries.at(-1)!;
-  const { rows } = await db.raw<{ rows: readonly { 'QUERY PLAN': readonly { readonly Plan: Plan }[] }[] }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) ${sql.replaceAll(/\$\d+/g, '?')}`,
-    bindings as string[],
-  );
+  const { name, text, values = [] } = sent.mock.calls.at(-1)![0] as unknown as QueryConfig<unknown[]>;
+  sent.mockRestore();
+  // PostgreSQL may plan a named statement without its values.
+  const { rows } = await db.transaction(async (inner) => {
+    await inner.raw(`SET LOCAL plan_cache_mode = force_${name === undefined ? 'custom' : 'generic'}_plan`);
+    await inner.raw(`PREPARE listed AS ${text.replaceAll('?', String.raw`\?`)}`);
+    const literals = values.map((value) => escapeLiteral(String(value))).join(', ');
+    const plan = await inner.raw<{ rows: readonly { 'QUERY PLAN': readonly { readonly Plan: Plan }[] }[] }>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE listed (${literals})`,
+    );
+    await inner.raw('DEALLOCATE listed');
+    return plan;
+  });
   return { count: found.length, steps: flat(rows[0]!['QUERY PLAN'][0]!.Plan) };
 }
 

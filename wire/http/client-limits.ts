@@ -92,14 +92,15 @@ function inOrder(handler: RequestListener, onRefused: OnRefused): RequestListene
   return (request, response) => {
     const { socket } = request;
     if (isOver(socket)) return;
-    const all = unanswered.get(socket) ?? [];
+    const before = unanswered.get(socket);
+    const all = before ?? [];
     if (all.length >= MAX_UNANSWERED) {
       onRefused('pipelined');
       socket.destroy();
       return;
     }
     const previous = all.at(-1);
-    unanswered.set(socket, all);
+    if (!before) unanswered.set(socket, all);
     all.push(response);
     response.once('close', () => all.splice(all.indexOf(response), 1));
     if (!previous) handler(request, response);
@@ -121,18 +122,21 @@ function inTurns(handler: RequestListener): RequestListener {
     });
 }
 
-/** Counts the bytes of a response that its client has not read yet. */
-const holders = new WeakMap<ServerResponse, () => (() => void) | undefined>();
+/** Of a response: counts its bytes that its client has not read yet. A property, because a WeakMap slows garbage collection. */
+const HOLD = Symbol('hold');
+interface Limited extends ServerResponse {
+  [HOLD]?: () => (() => void) | undefined;
+}
 /**
  * Counts the unread bytes of a response that is sent in slices, or disconnects the client.
  * @returns ends the count, when the client has read them; undefined: there is nothing to count
  */
-export const holdUnread = (response: ServerResponse): (() => void) | undefined => holders.get(response)?.();
+export const holdUnread = (response: Limited): (() => void) | undefined => response[HOLD]?.();
 
 /** Disconnects a client that leaves too many bytes of responses unread. One response alone never exceeds the limit of its source. */
 function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnRefused): RequestListener {
   const unread = createShares(most);
-  return (request, response) => {
+  return (request, response: Limited) => {
     const hold = (): (() => void) | undefined => {
       const { socket } = response;
       const bytes = Math.min(socket?.writableLength ?? 0, most.ofSource);
@@ -143,7 +147,7 @@ function limitUnread(handler: RequestListener, most: ShareLimits, onRefused: OnR
       socket?.destroy();
       return undefined;
     };
-    holders.set(response, hold);
+    response[HOLD] = hold;
     response.once('prefinish', () => {
       const release = hold();
       if (release) response.once('close', release);

@@ -74,8 +74,8 @@ export async function storagesOf({ ask, ...system }: SystemView): Promise<readon
 }
 
 const MAX_DRIVES = 512;
-/** HotspareType of a drive that replaces a failed one. */
-const SPARES: readonly unknown[] = ['Global', 'Chassis', 'Dedicated'];
+/** The state of a drive that waits to replace a failed one. HotspareType tells only what kind of spare a drive can be (DSP0268). */
+const SPARE = 'StandbySpare';
 /**
  * The drives that volumes can consist of. A drive without a size cannot be used.
  * @param staying RAID volumes whose drives are not free
@@ -97,7 +97,7 @@ export async function drivesOf(
       if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
       const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
       const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((one) => linkKey(linkOf(one) ?? ''));
-      const inUse = taken.has(linkKey(path)) || volumes.some((one) => kept.has(one)) || SPARES.includes(member(drive.body, 'HotspareType'));
+      const inUse = taken.has(linkKey(path)) || volumes.some((one) => kept.has(one)) || member(drive.body, 'Status', 'State') === SPARE;
       drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes, inUse });
     }
   return drives;

@@ -1,5 +1,6 @@
 // The hot paths that `npm run bench -- compare` measures.
 import { randomUUID } from 'node:crypto';
+import { NODE, lanes } from '../work.mjs';
 
 /**
  * @typedef {import('./server.mjs').Compared} Compared
@@ -13,38 +14,19 @@ import { randomUUID } from 'node:crypto';
  * @property {() => string} mac an unused address
  */
 
-const NODE = {
-  driver: 'fake-hardware',
+const COMPARED = {
+  ...NODE,
   ...{ bios_interface: 'fake', boot_interface: 'fake', management_interface: 'fake', power_interface: 'fake', raid_interface: 'fake' },
-  driver_info: {
-    deploy_kernel: 'http://images.example/kernel',
-    deploy_ramdisk: 'http://images.example/ramdisk',
-    fake_address: '192.0.2.1',
-  },
-  properties: { cpus: 64, memory_mb: 262144, local_gb: 894, cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi,boot_option:local' },
-  extra: { rack: 7, unit: 12, site: 'fra1', disks: ['INTEL SSDSC2KG960G8', 'SAMSUNG MZ7LH960'], purchase_order: 'PO-2025-00001' },
-  instance_info: {
-    image_source: 'http://images.example/os.qcow2',
-    image_checksum: 'http://images.example/sums',
-    image_disk_format: 'qcow2',
-  },
-  resource_class: 'baremetal',
 };
 const [SHOWN, CLEANED, MOVED] = [200, 24, 12];
 
-/** Calls `work` for 0 … count-1, `width` at once. @param {number} width @param {number} count @param {(index: number) => Promise<unknown>} work */
-async function lanes(width, count, work) {
-  const rest = Array(count).keys();
-  await Promise.all(
-    Array.from({ length: width }, async () => {
-      for (const index of rest) await work(index);
-    }),
-  );
-}
+/** @param {number} count */
+const numbers = (count) => Array(count).keys();
+
 /** @param {Compared} server @param {number} count @param {object} more @returns {Promise<string[]>} UUIDs */
 async function enrol({ ask }, count, more) {
   const uuids = Array.from({ length: count }, () => randomUUID());
-  await lanes(8, count, (index) => ask('POST', '/v1/nodes', { uuid: uuids[index], ...NODE, ...more }));
+  await lanes(8, numbers(count), (index) => ask('POST', '/v1/nodes', { uuid: uuids[index], ...COMPARED, ...more }));
   return uuids;
 }
 
@@ -69,7 +51,7 @@ export async function prepareNodes(server) {
  */
 const requests = (path, count, request) => ({
   paths: [path],
-  run: (server, nodes, measure) => measure(path, count, () => lanes(8, count, (index) => request(server, index, nodes))),
+  run: (server, nodes, measure) => measure(path, count, () => lanes(8, numbers(count), (index) => request(server, index, nodes))),
 });
 /** @param {Nodes} nodes @param {number} index */
 const shownAt = ({ shown }, index) => shown[index % shown.length]?.uuid;
@@ -96,18 +78,18 @@ export const GROUPS = [
       const tokens = new Map();
       const at = (/** @type {number} */ index) => cleaned[index % cleaned.length] ?? '';
       // Only the first answer has the token.
-      await lanes(8, cleaned.length, async (index) => {
+      await lanes(8, numbers(cleaned.length), async (index) => {
         const { config } = await ask('GET', `/v1/lookup?node_uuid=${at(index)}`);
         tokens.set(at(index), config.agent_token);
       });
-      await measure('lookup', 240, () => lanes(8, 240, (index) => ask('GET', `/v1/lookup?node_uuid=${at(index)}`)));
+      await measure('lookup', 240, () => lanes(8, numbers(240), (index) => ask('GET', `/v1/lookup?node_uuid=${at(index)}`)));
       const beat = (/** @type {number} */ index) =>
         ask('POST', `/v1/heartbeat/${at(index)}`, { callback_url: agentUrl, agent_version: '11.0', agent_token: tokens.get(at(index)) });
       await measure('first heartbeat', cleaned.length, async () => {
-        await lanes(8, cleaned.length, beat);
+        await lanes(8, numbers(cleaned.length), beat);
         await stepsBegun(cleaned.length);
       });
-      await measure('heartbeat', 240, () => lanes(8, 240, beat));
+      await measure('heartbeat', 240, () => lanes(8, numbers(240), beat));
       await through('abort', cleaned, 'clean failed');
       await through('manage', cleaned, 'manageable');
     },

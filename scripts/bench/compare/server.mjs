@@ -5,25 +5,23 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Pool } from 'undici';
 import { root } from '../../install.mjs';
+import { openClient, verbs } from './client.mjs';
 
 /**
- * @typedef {(method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<any>} Ask parses the answer; an error
- *   unless the status is below 300
- * @typedef {(step: () => unknown) => void} AtEnd registers what ends a process, or removes a file
+ * @typedef {import('./client.mjs').AtEnd} AtEnd
+ * @typedef {import('./client.mjs').Ask} Ask
  * @typedef {object} Compared
  * @property {number} pid of the server, whose descendants are the database
  * @property {Ask} ask
- * @property {(verb: string, uuids: readonly string[], end: string) => Promise<void>} through a verb for nodes, until all are in the end
- *   state
+ * @property {import('./client.mjs').Through} through
  * @property {string} agentUrl of an agent whose steps never end
  * @property {(count: number) => Promise<void>} stepsBegun waits until that agent has begun so many steps since the last call
  * @property {readonly string[]} machines UUIDs of the nodes of simulated machines, which are available
  * @property {object} image the instance_info that deploys them
  */
 
-/** How long a verb, or the start of a program, may take. */
+/** How long the start of a program, and its work, may take. */
 const LONGEST_MS = 300_000;
 
 /** @param {string} folder */
@@ -88,39 +86,6 @@ function startProgram(words, ready, atEnd) {
       });
   });
 }
-
-/** @param {string} origin @param {AtEnd} atEnd @returns {Ask} */
-function openClient(origin, atEnd) {
-  const pool = new Pool(origin, { connections: 8 });
-  atEnd(() => pool.destroy());
-  const headers = { 'x-openstack-ironic-api-version': '1.95', 'content-type': 'application/json' };
-  return async (method, path, body) => {
-    const { statusCode, body: answer } = await pool.request({
-      method,
-      path,
-      headers,
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    const text = await answer.text();
-    if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text.slice(0, 300)}`);
-    return text === '' ? undefined : JSON.parse(text);
-  };
-}
-/** @param {Ask} ask @returns {Compared['through']} */
-const verbs = (ask) => async (verb, uuids, end) => {
-  await Promise.all(uuids.map((uuid) => ask('PUT', `/v1/nodes/${uuid}/states/provision`, { target: verb })));
-  const waiting = new Set(uuids);
-  for (const limit = performance.now() + LONGEST_MS; ;) {
-    const { nodes } = await ask('GET', `/v1/nodes?fields=uuid&provision_state=${encodeURIComponent(end)}`);
-    for (const { uuid } of nodes) waiting.delete(uuid);
-    if (waiting.size === 0) return;
-    if (performance.now() > limit) {
-      const { provision_state, last_error } = await ask('GET', `/v1/nodes/${[...waiting][0]}`);
-      throw new Error(`${verb}: ${waiting.size} nodes are not ${end}; the first is ${provision_state} (${last_error})`);
-    }
-    await delay(50);
-  }
-};
 
 /** An agent that knows one clean step, which never ends. @param {AtEnd} atEnd */
 async function startAgent(atEnd) {

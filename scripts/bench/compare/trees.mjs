@@ -33,10 +33,10 @@ export const nameOf = (commit) => git('log', '-1', '--format=%h (%s)', commit) ?
  */
 export function landedCommit() {
   const head = commitOf('HEAD');
-  for (const [ref, how] of [
+  for (const [ref, how] of /** @type {const} */ ([
     ['origin/main', 'origin/main'],
     ['HEAD^1', 'the commit before this one'],
-  ]) {
+  ])) {
     const commit = commitOf(ref);
     if (commit !== undefined && commit !== head) return { commit, how };
   }
@@ -83,7 +83,7 @@ export function haveSameProgram(one, other) {
   const migrations = readdirSync(join(one, 'migrations')).filter((file) => file.endsWith('.ts'));
   const files = [BUNDLE, 'dist/openapi.json', ...migrations.map((file) => join('migrations', file))];
   return files.every((file) => {
-    const [ours, theirs] = [one, other].map((folder) => join(folder, file));
+    const [ours, theirs] = [join(one, file), join(other, file)];
     return existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
   });
 }

@@ -67,6 +67,33 @@ describe('locks', () => {
     expect((await node(uuid)).traits).toEqual([]);
   });
 
+  it('that a verb makes end even if the response of the database is lost', async () => {
+    const { conductor, enrol, node } = await start();
+    const { uuid } = await enrol({ provision_state: 'manageable' });
+    const { nodes } = database.store();
+    const reserve = nodes.reserveUnchanged.bind(nodes);
+    jest.spyOn(nodes, 'reserveUnchanged').mockImplementationOnce(async (...given) => {
+      await reserve(...given);
+      throw new Fault('TemporaryFailure', { message: 'the connection broke' });
+    });
+    await expect(conductor.provision(uuid, 'provide', {})).rejects.toMatchObject({ name: 'TemporaryFailure' });
+    // As after any event whose flow did not begin, the recovery continues the flow.
+    expect(await node(uuid)).toMatchObject({ provision_state: 'cleaning', reservation: null });
+  });
+
+  it('of another host stay when the response to a verb of this one is lost', async () => {
+    const { conductor, enrol, node } = await start();
+    const { uuid } = await enrol({ provision_state: 'manageable' });
+    const { nodes } = database.store();
+    jest.spyOn(nodes, 'reserveUnchanged').mockImplementationOnce(async () => {
+      await nodes.reserve(uuid, 'another');
+      throw new Fault('TemporaryFailure', { message: 'the connection broke' });
+    });
+    await expect(conductor.provision(uuid, 'provide', {})).rejects.toMatchObject({ name: 'TemporaryFailure' });
+    expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', reservation: 'another' });
+    await nodes.release(uuid, (await node(uuid)).lock_fence);
+  });
+
   it('that another conductor has taken over prevent writes by the former holder', async () => {
     const one = await start();
     const { conductor, machine, enrol, node, store, complaints } = one;
@@ -201,6 +228,14 @@ describe('heartbeats', () => {
     await settled(conductor);
     expect(machine.orders.filter((what) => what === 'step deploy.erase')).toHaveLength(1);
     expect((await node(uuid)).provision_state).toMatch(/^(available|clean wait)$/);
+  });
+
+  it('from another process are checked with the stored record only', async () => {
+    const { conductor, enrol } = await start();
+    const { uuid } = await enrol({ provision_state: 'clean wait', driver_internal_info: { agent_secret_token: 'secret' } });
+    const record = { ...(await database.store().nodes.findAgent(uuid)), driver_internal_info: { agent_secret_token: 'forged' } };
+    const beat = { callbackUrl: AGENT_URL, agentToken: 'forged', agentVersion: '11.0' };
+    await expect(conductor.heartbeat(uuid, beat, { record })).rejects.toThrow('Invalid or missing agent token received.');
   });
 
   it('require the token, which is given only once', async () => {

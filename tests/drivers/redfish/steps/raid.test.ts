@@ -208,7 +208,7 @@ describe('steps', () => {
     expect(await run(task, 'create')).toMatchObject({ kind: 'wait' });
   });
   it('use no hot spare', async () => {
-    Object.assign(service.resources['/d/b'] as object, { HotspareType: 'Global' });
+    Object.assign(service.resources['/d/b'] as object, { Status: { State: 'StandbySpare' } });
     await expect(run(bench().task, 'create')).rejects.toThrow('failed to find matching physical disks');
   });
   it('follow the volumes where the service names no task', async () => {
