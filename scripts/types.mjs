@@ -18,8 +18,7 @@ const document = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAl
 const { components } = document;
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
-const isCreated = ({ properties = {}, ...schema }) =>
-  !schema['x-not-stored'] && Object.values(properties).some((field) => field['x-create']);
+const isCreated = ({ properties = {} }) => Object.values(properties).some((field) => field['x-create']);
 const RESOURCES = Object.keys(components.schemas).filter((name) => name === 'HistoryEntry' || isCreated(components.schemas[name]));
 const KINDS = /** @type {const} */ ({ string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' });
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
@@ -34,11 +33,16 @@ const typeOf = (field) => (isObjectList(field) ? 'readonly JsonObject[]' : TYPES
 const mayBeNull = (name, field) =>
   field['nullable'] && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
 
+/** @param {{ items?: any }} schema @returns {boolean} */
+const isLinks = ({ items }) => items !== undefined && (items.$ref?.endsWith('/Link') || isLinks(items));
+/** Its value comes from other records. */
+const COMPUTED = ['Node.conductor'];
+
 /** The stored fields of a resource: the kinds of their columns, and their types. @param {string} name */
 function resource(name) {
   /** @type {[string, Field][]} */
   const fields = Object.entries(components.schemas[name].properties);
-  const stored = fields.filter(([, field]) => !field['x-hidden'] && !field['x-links'] && !field['x-computed']);
+  const stored = fields.filter(([field, row]) => !row['writeOnly'] && !isLinks(row) && !COMPUTED.includes(`${name}.${field}`));
   const constant = name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return [
     `export const ${constant}_FIELDS = {`,

@@ -17,9 +17,9 @@ export type Present<T> = { readonly [Name in keyof T]: Exclude<T[Name], null> };
 export const presentOf = <T extends object>(record: T): Present<T> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as Present<T>;
 
-/** The schema of the field's value. network_data (x-schema) accepts null and {} too. */
-function propertySchema({ schema }: FieldRow, document: Document): Schema {
-  if (schema['x-schema'] !== 'NetworkData') return schema;
+/** The schema of the field's value. The `network_data` of a node has a second one, and may be null or empty too. */
+function propertySchema({ name, schema }: FieldRow, document: Document): Schema {
+  if (name !== 'network_data') return schema;
   return { anyOf: [{ type: 'null' }, { type: 'object', additionalProperties: false }, document.schemas['NetworkData']] };
 }
 function recordSchema(document: Document, resource: string, rows: readonly FieldRow[]): Schema {
@@ -43,13 +43,14 @@ function stored(row: FieldRow, value: unknown, { document, validators }: ApiCont
   if (spelled) return booleanOf(name, value);
   if (schema['format'] === 'uuid') return uuidOf(name, value);
   if (schema['format'] === 'mac') return macOf(name, value);
-  if (schema['x-schema'] === 'LocalLink') return localLink(value, document, validators);
+  if (name === 'local_link_connection') return localLink(value, document, validators);
   return typeof value === 'string' ? storableOf(name, value) : value;
 }
 
 /**
  * @param label of the record in messages
  * @param rows the fields that the record may have
+ * @param key of the schema, if the rows are not those of the label
  * @returns the record with its values as they are stored
  * @throws Fault InvalidParameterValue
  */
@@ -59,11 +60,12 @@ export function checkedRecord<Name extends keyof Inputs>(
   rows: readonly FieldRow[],
   value: unknown,
   context: ApiContext,
+  key = '',
 ): Inputs[Name] {
   const { document, validators } = context;
   // Without a label, Ironic reports the first error of the schema.
   const words = label === '' ? describeFirst : describe;
-  throwIfInvalid(label, validators(`${resource}.${label}`, () => recordSchema(document, resource, rows), words)(value));
+  throwIfInvalid(label, validators(`${resource}.${label}${key}`, () => recordSchema(document, resource, rows), words)(value));
   const checked: Values = { ...(value as object) };
   for (const row of rows) if (Object.hasOwn(checked, row.name)) checked[row.name] = stored(row, checked[row.name], context);
   return checked as Inputs[Name];

@@ -257,15 +257,19 @@ export async function createRecord<RecordType extends ResourceRecord, Name exten
     headers: location(request.base, `${resource.path}/${created.uuid}`),
   };
 }
-/** @param schema of the body, if it is not that of the resource */
+/** Other fields of a creation's body than those of the resource. `key`: of their schema among those of the resource. */
+export interface Variant {
+  readonly key: string;
+  readonly rows: readonly FieldRow[];
+}
 export async function createOf<RecordType extends ResourceRecord, Name extends keyof Inputs, New extends NewRecord>(
   resource: Resource<RecordType, Name, New>,
   request: Request,
   context: ApiContext,
-  schema = resource.schema,
+  variant?: Variant,
 ): Promise<Answer> {
-  const rows = context.document.fields(schema).filter(({ create }) => create);
-  const record = checkedRecord(resource.bodyLabel, schema, rows, request.body, context);
+  const rows = variant?.rows ?? context.document.fields(resource.schema).filter(({ create }) => create);
+  const record = checkedRecord(resource.bodyLabel, resource.schema, rows, request.body, context, variant?.key);
   refuseNewer(columnsOf(record), rows, request.minor);
   return createRecord(resource, await resource.check(presentOf(record), request, context), request, context);
 }

@@ -14,7 +14,10 @@ interface ListedResource {
   readonly name: string;
   readonly since: number;
 }
-/** The resources that `GET /v1` lists (x-listed), in its order. `x-also` does not count: 1.1 does not list `continue_inspection`. */
+/**
+ * The resources that `GET /v1` lists (x-listed), in its order. Further versions (oddities.ts) do not count: 1.1 does not list
+ * `continue_inspection`.
+ */
 const listedIn = ({ paths }: Document): readonly ListedResource[] =>
   paths
     .flatMap(({ operations }) => [...operations.values()])

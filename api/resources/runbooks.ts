@@ -10,9 +10,9 @@ import type { Present, Values } from '../resource/fields';
 import { location } from '../resource/present';
 import { projectOfList } from '../resource/access';
 import { checkPaths } from '../resource/patch';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource, type Variant } from '../resource/resource';
 import type { Caller } from '../../policy/caller';
-import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored } from '../resource/steps';
 import { checkStepPolicies } from '../resource/step-policies';
 import { checkTrait } from '../nodes/traits';
@@ -46,6 +46,14 @@ function policiesOf(patch: readonly PatchOperation[]): readonly string[] {
   const named = patch.map(({ path }) => PATCH_POLICIES.find(([start]) => path.startsWith(start))?.[1]);
   const own = named.filter((policy) => policy !== undefined);
   return own.length === patch.length && patch.length > 0 ? own : [...own, 'runbook:update'];
+}
+
+/** Before this version, the name of a new runbook must be a trait. */
+const TRAITS_SINCE = 112;
+function namedByTrait({ minor }: Pick<Request, 'minor'>, { document }: ApiContext): Variant {
+  const trait = document.schemas['Traits']!.properties!['traits']!.items!;
+  const known = document.fields('Runbook').filter(({ create, gate }) => create && isGateOpen(gate, minor));
+  return { key: 'named by a trait', rows: known.map((row) => (row.name === 'name' ? { ...row, schema: trait } : row)) };
 }
 
 type NewRunbook = Omit<Present<Inputs['Runbook']>, 'owner'> & { readonly owner?: string | null };
@@ -137,8 +145,8 @@ async function addRunbookTrait(request: RequestOf<'addRunbookTrait'>, context: A
 
 export const runbookHandlers = {
   listRunbooks: (request, context) => listOf(RUNBOOKS, request, context),
-  // Before 1.112, the name of a new runbook must be a trait.
-  createRunbook: (request, context) => createOf(RUNBOOKS, request, context, request.minor < 112 ? 'RunbookNamedByTrait' : 'Runbook'),
+  createRunbook: (request, context) =>
+    createOf(RUNBOOKS, request, context, request.minor < TRAITS_SINCE ? namedByTrait(request, context) : undefined),
   showRunbook: (request, context) => showOf(RUNBOOKS, request, context, (runbook) => (runbook.public ? [] : ['runbook:get'])),
   updateRunbook: (request, context) => updateOf(RUNBOOKS, request, context),
   deleteRunbook: (request, context) => removeOf(RUNBOOKS, request, context),

@@ -9,6 +9,8 @@ import { isTrait } from '../../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
 
+/** Keywords of OpenAPI that JSON schema does not have. */
+const OF_OPENAPI = ['nullable', 'writeOnly'];
 /** Names of formats in messages. */
 const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
 /**
@@ -17,28 +19,28 @@ const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'm
  */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
-  if (schema === null || typeof schema !== 'object') return schema;
-  const source = schema as Record<string, unknown>;
+  if (!isObject(schema)) return schema;
+  const source: Schema = { ...schema };
   const typesOf = (type: unknown): unknown => {
     if (Array.isArray(type)) return type;
     const listed = [...(source['x-spelled'] === true ? ['string'] : []), type, ...(source['nullable'] === true ? ['null'] : [])];
-    const types = source['x-null-first'] === true ? listed.reverse() : listed;
-    return types.length > 1 ? types : types[0];
+    return listed.length > 1 ? listed : listed[0];
   };
-  const members = Object.entries({ ...source, ...(source['x-json-schema'] as object | undefined) }).filter(
+  const members = Object.entries({ ...source, ...source['x-json-schema'] }).filter(
     // OpenAPI requires `items`; an empty one has no meaning in JSON schema.
-    ([key, value]) => !key.startsWith('x-') && key !== 'nullable' && !(key === 'items' && Object.keys(value as object).length === 0),
+    ([key, value]) =>
+      !key.startsWith('x-') && !OF_OPENAPI.includes(key) && !(key === 'items' && isObject(value) && Object.keys(value).length === 0),
   );
   return Object.fromEntries(
     members.map(([key, value]) => [
       key,
       key === 'type'
         ? typesOf(value)
-        : key === 'properties'
-          ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
+        : key === 'properties' && isObject(value)
+          ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toJsonSchema(one)]))
           : // Only x-strict formats are checked here. Others have error messages of their own (arguments.ts).
             key === 'format' && source['x-strict'] === true
-            ? `strict ${STRICT_FORMATS[value as string]!}`
+            ? `strict ${STRICT_FORMATS[String(value)]!}`
             : key === 'enum' || key === 'dependencies'
               ? value
               : toJsonSchema(value),
@@ -60,7 +62,7 @@ function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): n
   let isName = false;
   return parts(schemaPath).flatMap((part) => {
     const index = Object.keys(at ?? {}).indexOf(part);
-    at = (at as Record<string, unknown> | undefined)?.[part];
+    at = typeof at === 'object' && at !== null ? Reflect.get(at, part) : undefined;
     const isItem = !isName && part === 'items';
     const place = isName || isItem ? places.shift() : undefined;
     isName = !isName && part === 'properties';

@@ -188,7 +188,7 @@ describe('messages of schema errors', () => {
   it.each([
     [{ type: 'string', nullable: true }, 5, "5 is not of type 'string', 'null'"],
     [{ type: 'boolean', nullable: true, 'x-spelled': true }, 5, "5 is not of type 'string', 'boolean', 'null'"],
-    [{ type: 'object', nullable: true, 'x-null-first': true }, 5, "5 is not of type 'null', 'object'"],
+    [{ type: 'object', nullable: true, 'x-json-schema': { type: ['null', 'object'] } }, 5, "5 is not of type 'null', 'object'"],
     [object({ a: {} }, { required: ['a'] }), {}, "'a' is a required property"],
     [object({}), { b: 1, a: 2 }, "Additional properties are not allowed ('a', 'b' were unexpected)"],
     [object({}), { a: 2 }, "Additional properties are not allowed ('a' was unexpected)"],
