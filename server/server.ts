@@ -37,8 +37,7 @@ interface ServerSetup {
   /** A postgresql:// URL with precedence over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }
-/** A running server. @internal */
-export interface Server {
+interface Server {
   /** The API's URL on this host; undefined without that role, and where it listens on a Unix socket. */
   readonly apiUrl?: string;
   readonly bootUrl?: string;
