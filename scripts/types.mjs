@@ -33,7 +33,7 @@ const typeOf = (field) => (isObjectList(field) ? 'readonly JsonObject[]' : TYPES
 const mayBeNull = (name, field) =>
   field['nullable'] && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
 
-/** @param {{ items?: any }} schema @returns {boolean} */
+/** @param {Record<string, any>} schema @returns {boolean} */
 const isLinks = ({ items }) => items !== undefined && (items.$ref?.endsWith('/Link') || isLinks(items));
 /** Its value comes from other records. */
 const COMPUTED = ['Node.conductor'];
