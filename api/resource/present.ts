@@ -26,9 +26,26 @@ export const linksTo = (base: string, path: string): readonly Link[] => [
 /** The Location header of a created or changing resource. */
 export const location = (base: string, path: string): Readonly<Record<string, string>> => ({ Location: `${base}/v1/${path}` });
 
+/** The rows of responses with all fields, by the rows of the resource and the version. */
+const ofVersions = new WeakMap<readonly FieldRow[], Map<number, readonly FieldRow[]>>();
+/** A digest of the names of such rows. */
+const digests = new WeakMap<readonly FieldRow[], string>();
+const namesOf = (rows: readonly FieldRow[]): readonly string[] => rows.map(({ name }) => name);
+function allRows(rows: readonly FieldRow[], minor: number): readonly FieldRow[] {
+  let versions = ofVersions.get(rows);
+  if (!versions) ofVersions.set(rows, (versions = new Map<number, readonly FieldRow[]>()));
+  const known = versions.get(minor);
+  if (known) return known;
+  const shown = rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor));
+  versions.set(minor, shown);
+  digests.set(shown, shapeOf(namesOf(shown)));
+  return shown;
+}
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
-export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
-  rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
+export function rowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
+  const all = allRows(rows, minor);
+  return fields ? all.filter(({ name }) => name === 'links' || fields.includes(name)) : all;
+}
 
 /** Fields of a node that Ironic puts after the others. */
 const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];
@@ -67,10 +84,8 @@ export interface View {
   readonly rows: readonly FieldRow[];
 }
 /** The key of cached responses (fragments.ts): everything they depend on besides the row. `also`: other sources of the fields. */
-export function viewShape(resource: string, { base, minor, rows }: View, also = ''): string {
-  const names = rows.map(({ name }) => name);
-  return shapeOf(resource, base, minor, names, also);
-}
+export const viewShape = (resource: string, { base, minor, rows }: View, also = ''): string =>
+  shapeOf(resource, base, minor, digests.get(rows) ?? namesOf(rows), also);
 
 /** Traits in responses are sorted. */
 export const sortedTraits = ({ traits = [] }: Partial<Pick<NodeRecord, 'traits'>>): readonly string[] => [...traits].sort();
