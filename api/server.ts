@@ -23,7 +23,7 @@ import { createSessions, type Sessions } from './auth/sessions';
 import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import type { AuditLog } from './http/audit';
-import { bodyLimits, type BodyLimits } from './http/body';
+import { createBodyLimits, type BodyLimits } from './http/body';
 import { compressed } from './http/compression';
 import { createCors, refuseCrossOriginForgery } from './http/cors';
 import { cutOff } from './http/cut-off';
@@ -106,7 +106,7 @@ const one = (value: string | string[] | undefined): string | undefined => (Array
 
 /** The suffix .json is part of this path at every version. */
 const DOCUMENT = '/v1/openapi.json';
-const MOST_LOG_IN_BYTES = 32 * 1024;
+const LOG_IN = { bytes: 32 * 1024, isPublic: false };
 /** The route in metrics and log if no operation was found. */
 const NO_ROUTE = 'other';
 
@@ -216,7 +216,7 @@ function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopp
     }
     report.route = '/ui';
     const source = sourceOf(request, options);
-    receive(request, source, { bytes: MOST_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
+    receive(request, source, LOG_IN, (body) =>
       page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>
@@ -260,7 +260,7 @@ function negotiateVersion(
     // The root document responds with a fault.
     throw path === '/' ? new Fault('NotAcceptable', { message: result.refusal }) : new Refusal(406, result.refusal, versions.headers);
   }
-  versions.headers = { ...range, [HEADER]: result.used };
+  versions.headers = Object.assign({}, range, { [HEADER]: result.used });
   return result;
 }
 
@@ -275,6 +275,7 @@ interface ApiHandling {
 function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): RequestHandler {
   const { options, clock, log } = parts;
   const receive = createUploads();
+  const limitsOf = createBodyLimits(options);
   const gather = createGatherer();
   const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
 
@@ -287,23 +288,27 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
     const service = caller.roles.includes('service') ? ({ service: true } as const) : {};
-    report.origin = { ...report.origin, user: caller.user, project: caller.project, ...admin, ...service };
+    // Object.assign: a literal that spreads several objects takes ten times as long.
+    report.origin = Object.assign({}, report.origin, { user: caller.user, project: caller.project }, admin, service);
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
-    const limits = bodyLimits(bare, options);
+    const limits = limitsOf(bare);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, source, body, json: limits.json }, versions),
     );
     report.status = result.status;
     if (result.status === 201) report.created = result.headers?.['Location'];
-    const headers = { ...versions.headers, ...result.headers, ...ids };
+    const headers: Headers = Object.assign({}, versions.headers, result.headers, ids);
     if (result.stream) {
       stream({ ...result, headers }, response, report);
       return;
     }
     const { bytes, rest } = result.slices ? await gather(result.slices, source) : NOT_SLICED;
     if (rest) await sendLong(response, head, { status: result.status, headers, bytes }, rest, log);
-    else send(response, head, await compressed(request.headers, { ...result, ...(result.slices ? { bytes } : {}), headers }));
+    else {
+      const { status, body, text } = result;
+      send(response, head, await compressed(request.headers, { status, body, text, bytes: result.slices ? bytes : result.bytes, headers }));
+    }
   }
   /** Version and operation. `head`: the response has no body. */
   async function perform(

@@ -34,7 +34,12 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
     const answer = createDispatch(context, conductor)(
       {
         ...{ method, path, segments: path.slice(1).split('/'), query: {}, minor: document.max, jsonSuffix: false, headers: {}, base: '' },
-        ...{ body: Buffer.from(method === 'PUT' ? '{"target":"power on"}' : '[]'), json: { values: 100 }, caller: NOBODY, source: 's' },
+        ...{
+          body: Buffer.from(method === 'PUT' ? '{"target":"power on"}' : '[]'),
+          json: { values: 100, depth: 10 },
+          caller: NOBODY,
+          source: 's',
+        },
         peer: {} as never,
       },
       { route: '', origin: { requestId: 'r' } as never },
