@@ -128,7 +128,10 @@ const exchangeOf = (request: IncomingMessage): Exchange => (request as Exchanged
 function createApiSessions(parts: ApiParts, document: Document, stopping: AbortSignal): Sessions {
   const { store, options, log, clock, metrics, enforcer, loginStatus } = parts;
   const auth = createAuth({
-    ...{ options, log, clock, metrics },
+    options,
+    log,
+    clock,
+    metrics,
     service: 'baremetal',
     spellings: createSpellings(document),
     ...(loginStatus ? { loginStatus } : {}),
@@ -141,7 +144,13 @@ function createApiSessions(parts: ApiParts, document: Document, stopping: AbortS
 function createContext(parts: ApiParts, document: Document, auth: Auth, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
   const { store, options, log, clock, metrics } = parts;
   return {
-    ...{ store, options, log, clock, metrics, document, auth },
+    store,
+    options,
+    log,
+    clock,
+    metrics,
+    document,
+    auth,
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
     validators: createValidators(),

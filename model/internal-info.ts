@@ -25,7 +25,7 @@ const MOMENTS = {
   'instance end': ['deploy end'],
   'inspect end': [],
 } as const satisfies Record<string, readonly string[]>;
-export type Moment = keyof typeof MOMENTS;
+type Moment = keyof typeof MOMENTS;
 
 /** Work that must wait while the node has the key, since the machine may restart by itself. */
 type Deferred = 'power sync' | 'fast track';

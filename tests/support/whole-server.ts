@@ -8,7 +8,7 @@ import { loadOptions } from '../../config/load';
 import type { LoadedOptions } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
-import { startServer, type Server } from '../../server/server';
+import { startServer } from '../../server/server';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { requestText } from './request';
@@ -19,6 +19,7 @@ export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
+export type Server = Awaited<ReturnType<typeof startServer>>;
 export interface WholeServer {
   readonly server: Server;
   readonly fleet: Fleet;
