@@ -223,7 +223,14 @@ export async function openCache({ folder, maxBytes, options, glance, log, clock,
   const entries = await load(folder, clock);
   const agent = createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed', ...TIMEOUTS });
   const state: CacheState = {
-    ...{ folder, maxBytes, options, glance, log, clock, metrics, entries },
+    folder,
+    maxBytes,
+    options,
+    glance,
+    log,
+    clock,
+    metrics,
+    entries,
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
     closing: new AbortController(),
     downloads: new Set(),

@@ -86,8 +86,14 @@ async function create({
     const key = await secrets.shared(API_TOKEN_KEY, () => randomBytes(32).toString('hex'));
     const token = makeApiToken(key, randomBytes);
     const record = {
-      ...{ name, user_name: user, roles: grant.roles, project: grant.project, domain: grant.domain, system },
-      ...{ created_at: timestamp(systemClock.now()), expires_at: expires },
+      name,
+      user_name: user,
+      roles: grant.roles,
+      project: grant.project,
+      domain: grant.domain,
+      system,
+      created_at: timestamp(systemClock.now()),
+      expires_at: expires,
     };
     if (!(await tokens.create(record, apiTokenHash(token))))
       throw new Error(`there is a token ${name} already: choose another name, or revoke it first`);

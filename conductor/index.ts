@@ -171,7 +171,9 @@ function createContext(
     nova: createNovaEvents({
       nova: parts.connections.services.nova,
       enabled: options['nova.send_power_notifications'],
-      ...{ log, clock, signal },
+      log,
+      clock,
+      signal,
       track: (work) => context.track(work),
     }),
     nodesBeingRead: new Set(),

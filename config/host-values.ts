@@ -87,6 +87,11 @@ export const HOST_VALUES: Readonly<Record<string, HostValue>> = {
 /** Options that have no value before the start, unless they are set. */
 export const NEEDS_START: ReadonlySet<string> = new Set([
   ...Object.keys(HOST_VALUES),
-  ...['api.host_ip', 'json_rpc.host_ip', 'DEFAULT.listen_address', 'service_catalog.endpoint_override', 'deploy.http_url'],
-  ...['deploy.external_http_url', 'inspector_service.callback_url'],
+  'api.host_ip',
+  'json_rpc.host_ip',
+  'DEFAULT.listen_address',
+  'service_catalog.endpoint_override',
+  'deploy.http_url',
+  'deploy.external_http_url',
+  'inspector_service.callback_url',
 ]);

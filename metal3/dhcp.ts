@@ -29,8 +29,15 @@ const refuse = (name: string, item: string, why: string): never => {
 
 /** dnsmasq's names and numbers of DHCP options → keys of [boot]dhcp_subnet. */
 const OPTIONS: Readonly<Record<string, 'gateway' | 'dns' | 'domain' | 'mtu'>> = {
-  ...{ 'option:router': 'gateway', '3': 'gateway', 'option:dns-server': 'dns', '6': 'dns', 'option6:dns-server': 'dns' },
-  ...{ 'option:domain-name': 'domain', '15': 'domain', 'option:mtu': 'mtu', '26': 'mtu' },
+  'option:router': 'gateway',
+  '3': 'gateway',
+  'option:dns-server': 'dns',
+  '6': 'dns',
+  'option6:dns-server': 'dns',
+  'option:domain-name': 'domain',
+  '15': 'domain',
+  'option:mtu': 'mtu',
+  '26': 'mtu',
 };
 type Keys = Readonly<Partial<Record<'gateway' | 'dns' | 'domain' | 'mtu', readonly string[]>>>;
 interface OptionLine {

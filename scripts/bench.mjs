@@ -358,7 +358,13 @@ const SCENARIOS = {
 
 const { reference: url, 'reference-pid': pid } = given;
 SCENARIOS.inspection = inspectionScenario({
-  ...{ ask, must, lanes, measure, through, enrol, inState },
+  ask,
+  must,
+  lanes,
+  measure,
+  through,
+  enrol,
+  inState,
   ...(url === undefined ? {} : { reference: { url, pid: pid ?? -1 } }),
 });
 SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: given.seconds ?? 60 });

@@ -133,8 +133,15 @@ async function attack(end) {
   const file = join(folder, 'attacks.json');
   const jest = [
     'node_modules/jest/bin/jest.js',
-    ...['--selectProjects', 'hostile', 'long', '--runInBand', '--testPathPatterns', 'hostile/(json|uploads|events|lookups)'],
-    ...['--json', '--outputFile', file],
+    '--selectProjects',
+    'hostile',
+    'long',
+    '--runInBand',
+    '--testPathPatterns',
+    'hostile/(json|uploads|events|lookups)',
+    '--json',
+    '--outputFile',
+    file,
   ];
   while (isTime(end)) {
     rmSync(file, { force: true });
@@ -179,19 +186,17 @@ async function run() {
   const resources = join(folder, 'fleet.json');
   const words = ['simulate', '--machines', machines, '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', 1];
   const fleet = start('the fleet', [
-    ...[
-      'bin/bloomery',
-      ...words,
-      '--boot-ms',
-      Math.round(bootSeconds * 1000),
-      '--boot-url',
-      bootUrl,
-      '--register',
-      url,
-      '--resources',
-      resources,
-      '--json',
-    ],
+    'bin/bloomery',
+    ...words,
+    '--boot-ms',
+    Math.round(bootSeconds * 1000),
+    '--boot-url',
+    bootUrl,
+    '--register',
+    url,
+    '--resources',
+    resources,
+    '--json',
   ]);
   let uuid = '';
   for (let count = 0; count < machines;) {

@@ -78,7 +78,9 @@ export function auditEntry({ time, service, address, method, path, report }: Aud
   const isVendor = route.includes('vendor_passthru');
   const named = memberOf(body, 'node_uuid');
   return {
-    ...{ time, service, address: bounded(address) ?? null },
+    time,
+    service,
+    address: bounded(address) ?? null,
     request_id: origin.requestId,
     global_request_id: origin.globalRequestId,
     user: bounded(origin.user) ?? null,

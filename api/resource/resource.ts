@@ -141,7 +141,8 @@ export function presenterOf<RecordType extends ResourceRecord>(
   minor = request.minor,
 ): Presenter<RecordType> {
   const rows = rowsToShow(context.document.fields(schema), minor, fields).map(({ name, links }) => ({
-    ...{ name, links },
+    name,
+    links,
     own: Object.hasOwn(values, name) ? values[name] : undefined,
   }));
   return (record) => {

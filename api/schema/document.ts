@@ -175,7 +175,11 @@ const argument = (
   required: boolean,
   routed = false,
 ): Argument => ({
-  ...{ name, from, required, schema, routed },
+  name,
+  from,
+  required,
+  schema,
+  routed,
   label: node['x-name'] ?? name,
   kind: kindOf(schema),
   gate: gateOf(node),
@@ -204,11 +208,22 @@ function operation(method: Method, path: string, place: SourcePath, node: Source
   const members = inBody ? Object.entries(schema?.properties ?? {}) : [];
   const { also, rest = null, bodyFirst = false } = OPERATIONS[operationId] ?? {};
   return {
-    ...{ operationId, method, path, policy, rest, bodyName, bodyFirst, listed },
-    gate: { ...gateOf(node, gateOf(place)), ...(also ? { also } : {}) },
+    operationId,
+    method,
+    path,
+    policy,
+    rest,
+    bodyName,
+    bodyFirst,
+    listed,
+    gate: {
+      ...gateOf(node, gateOf(place)),
+      ...(also ? { also } : {}),
+    },
     below: node['x-below'] ?? place['x-below'] ?? 404,
     arguments: [
-      ...[...outer, ...own],
+      ...outer,
+      ...own,
       ...members.map(([name, member]) => argument(member, 'body', name, member, schema?.required?.includes(name) ?? false)),
     ],
     bodyArguments: inBody,
@@ -224,7 +239,11 @@ function pathItemOf(path: string, node: SourcePath): PathItem {
   });
   const { rest = null, reserved = [], only = false, closed = null } = PATHS[path] ?? {};
   return {
-    ...{ path, rest, reserved, only, closed },
+    path,
+    rest,
+    reserved,
+    only,
+    closed,
     segments: path.split('/').filter(Boolean),
     operations: new Map(operations.map((one) => [one.method, one])),
     arguments: declared(path, node.parameters),

@@ -40,9 +40,7 @@ const NO_TEMPLATES = [404, 405, 'The API version does not allow deploy templates
 const NO_RUNBOOKS = [404, 405, 'The API version does not allow runbooks'] as const;
 const NO_RUNBOOK_TRAITS = [404, 404, 'The API version does not allow runbook traits'] as const;
 /** The names of sub-collections. In a path, such a word is neither a node nor a field (exception: x-below: member). */
-const SUB_COLLECTIONS = [
-  ...['ports', 'portgroups', 'vifs', 'volume', 'traits', 'bios', 'allocation', 'history', 'inventory', 'children', 'firmware', 'vmedia'],
-];
+const SUB_COLLECTIONS = 'ports portgroups vifs volume traits bios allocation history inventory children firmware vmedia'.split(' ');
 /** The spellings of /v1/nodes/{node_ident}/NAME without the identifier, and with the identifier last. */
 const older = (name: string): readonly string[] => [`/v1/nodes/${name}`, `/v1/nodes/${name}/{node_ident}`];
 /** The same, and with the identifier before the last word. */

@@ -146,7 +146,9 @@ const EMPTY = { t1: 0, t2: 0, addresses: [] } as const;
 /** §14.2, §21.4: T1 and T2 are 0.5 and 0.8 of the lease time. */
 function associationWith({ iaid }: Association, { policy: { leaseSeconds } }: Subnet6, address: string): Association {
   return {
-    ...{ iaid, t1: Math.floor(leaseSeconds / 2), t2: Math.floor(leaseSeconds * 0.8) },
+    iaid,
+    t1: Math.floor(leaseSeconds / 2),
+    t2: Math.floor(leaseSeconds * 0.8),
     addresses: [{ address, preferred: leaseSeconds, valid: leaseSeconds }],
   };
 }
@@ -231,7 +233,7 @@ const advertised = (exchange: Exchange): Partial<Dhcpv6Message> => {
   return {
     type: MESSAGE6.advertise,
     associations,
-    options: { ...(isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: HIGHEST_PREFERENCE } : {}) },
+    options: isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: HIGHEST_PREFERENCE } : {},
   };
 };
 const RULES: Readonly<Record<number, Rule>> = {
@@ -311,7 +313,8 @@ export async function answerDhcpv6(
       associations: NO_ASSOCIATIONS,
       ...answer,
       options: {
-        ...{ clientIdentifier: options.clientIdentifier, serverIdentifier: policy.duid },
+        clientIdentifier: options.clientIdentifier,
+        serverIdentifier: policy.duid,
         ...answer.options,
         ...(rule.looksUp ? { ...configuration(policy, options), ...bootOptionsFor(policy, options, machine, client, identity.mac) } : {}),
       },

@@ -91,14 +91,21 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     return reserveAddresses(pool, one.range.reserved!, one.range.leaseMs);
   });
   const subnets = plans.map(({ policy, direct, interface: name }, index) => ({
-    ...{ policy, pool: pools[index]!, interface: direct ? name : undefined },
+    policy,
+    pool: pools[index]!,
+    interface: direct ? name : undefined,
   }));
   const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
-    ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
+    policy,
+    form,
+    pool: pools[plans.length + index]!,
+    interface: direct ? name : undefined,
   }));
   const limitIn = (of: readonly Pool<Decision>[], max: number, periodMs: number, inner: MachineLookup): MachineLookup =>
     limitUnknownMachines(inner, {
-      ...{ max, periodMs, clock },
+      max,
+      periodMs,
+      clock,
       hasLease: (mac) => of.some((pool) => pool.hasLease(mac, clock.now())),
       evict: (mac) => of.forEach((pool) => pool.evict(mac, clock.now())),
       refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),

@@ -62,7 +62,12 @@ export async function startDhcpv4({ subnets, lookupIn, changed, log, warn, clock
     log.debug('DHCP: answered', { ...about, answer: messageType, address: outcome.packet.yiaddr, file: bootFileName });
   }
   return startListener({
-    ...{ socket, protocol: 'DHCP', clock, warn, decode, handle },
+    socket,
+    protocol: 'DHCP',
+    clock,
+    warn,
+    decode,
+    handle,
     isExpected: (packet) => subnetFor(subnets, name, packet).pool.find(packet.chaddr, clock.now()) !== undefined,
     sourceOf: ({ giaddr, chaddr }) => (giaddr === ANY_ADDRESS ? chaddr : giaddr),
     count: (packet, answer) => count(packet?.options.messageType, answer),

@@ -65,7 +65,12 @@ export async function startDhcpv6({ lookupIn, changed, log, warn, clock, metrics
     log.debug('DHCPv6: answered', { ...about, answer: NAMES.get(message.type), address, file: message.options.bootFileUrl });
   }
   return startListener({
-    ...{ socket, protocol: 'DHCPv6', clock, warn, handle, count },
+    socket,
+    protocol: 'DHCPv6',
+    clock,
+    warn,
+    handle,
+    count,
     decode: decode6,
     sourceOf: (_, from) => from,
     isExpected: (packet, from) => {

@@ -59,10 +59,18 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
   const form = formOf(first, size);
   const leaseSeconds = line.leaseSeconds ?? options['boot.dhcp_lease_time'];
   return {
-    ...{ line, interface: name, direct: near.length > 0, form },
+    line,
+    interface: name,
+    direct: near.length > 0,
+    form,
     maxUnknown: Math.ceil(size / 2),
     policy: {
-      ...{ network, width, dns: line.dns, domain: line.domain, leaseSeconds, ...loadersOf(options) },
+      network,
+      width,
+      dns: line.dns,
+      domain: line.domain,
+      leaseSeconds,
+      ...loadersOf(options),
       tftpServer: tftp === myIp ? server : tftp,
       httpUrl: withHost(options['deploy.http_url'], myIp, server),
     },

@@ -58,7 +58,8 @@ class NotUnchanged extends LockLost {}
 type Hold = 'read' | 'free' | 'reserved' | 'ended';
 
 const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller']> => ({
-  ...{ admin: admin === true, service: service === true },
+  admin: admin === true,
+  service: service === true,
   project,
 });
 

@@ -74,7 +74,9 @@ export async function deliveredConfigdrive(task: Task): Promise<string | undefin
   if (configdrive === undefined || !options['deploy.configdrive_use_object_store'] || configdrive.includes('://')) return configdrive;
   const callback = options['conductor.deploy_callback_timeout'];
   return putTemporaryObject(task, {
-    ...{ container: options['conductor.configdrive_swift_container'], name: `configdrive-${node.uuid}`, data: Buffer.from(configdrive) },
+    container: options['conductor.configdrive_swift_container'],
+    name: `configdrive-${node.uuid}`,
+    data: Buffer.from(configdrive),
     secondsToLive: options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800),
   });
 }

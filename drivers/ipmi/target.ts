@@ -141,7 +141,9 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
     port,
     username: textOf(node, 'ipmi_username'),
     password: textOf(node, 'ipmi_password'),
-    ...{ version, privilege, cipherSuites: cipherSuite === undefined ? suites : [cipherSuite] },
+    version,
+    privilege,
+    cipherSuites: cipherSuite === undefined ? suites : [cipherSuite],
     ...(bridge ? { bridge } : {}),
     ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
   };

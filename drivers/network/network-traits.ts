@@ -86,7 +86,8 @@ export function openNetworkTraits(path: string): NetworkTraits {
       } catch (error) {
         if (error !== reported)
           log.error('the file of network traits cannot be used: the traits before the change still apply', {
-            ...{ file: path, reason: reasonOf(error) },
+            file: path,
+            reason: reasonOf(error),
           });
         reported = error;
       }

@@ -153,7 +153,9 @@ export async function redfishSystem({ node, options }: SettingsSource): Promise<
   return {
     system: id === '' ? undefined : encodeURI(id.startsWith('/') ? id : `/${id}`),
     target: {
-      ...{ address, authType, verifyCa },
+      address,
+      authType,
+      verifyCa,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
       ...(version || ciphers !== null

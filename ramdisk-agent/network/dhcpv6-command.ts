@@ -93,7 +93,12 @@ async function serve(name: string, environment: CommandEnvironment): Promise<nev
       try {
         const link = await openLink(name, own.address, stop.signal);
         await maintainAddress({
-          ...{ link, mac: own.mac, clock, random, log: log.child({ interface: name }), signal: stop.signal },
+          link,
+          mac: own.mac,
+          clock,
+          random,
+          log: log.child({ interface: name }),
+          signal: stop.signal,
           apply: (lease, former) => applyTo(name, environment, lease, former),
         });
       } catch (error) {

@@ -72,10 +72,13 @@ function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Dhc
   const rebindAt = Math.min(Math.max(now + t2, atLeast), endsAt);
   return {
     address: given.address,
-    ...{ valid: lifetime(given.valid), preferred: lifetime(given.preferred) },
+    valid: lifetime(given.valid),
+    preferred: lifetime(given.preferred),
     nameServers: (options.dnsServers ?? []).slice(0, MOST_NAME_SERVERS),
     server: Buffer.from(options.serverIdentifier),
-    ...{ renewAt: Math.min(Math.max(now + t1, atLeast), rebindAt), rebindAt, endsAt },
+    renewAt: Math.min(Math.max(now + t1, atLeast), rebindAt),
+    rebindAt,
+    endsAt,
   };
 }
 

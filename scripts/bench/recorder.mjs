@@ -14,11 +14,21 @@ const OUTAGE_INTERVALS = 12;
 /** A server with two processors, sixteen disks and four interfaces. */
 const hardwareOf = (index) => ({
   disks: Array.from({ length: 16 }, (_, at) => ({
-    ...{ name: `/dev/sd${'abcdefghijklmnop'[at]}`, model: 'SAMSUNG MZ7LH960', vendor: 'ATA', size: 960197124096, rotational: false },
-    ...{ serial: `S45N${index}x${at}`, wwn: `0x5002538e${(index * 16 + at).toString(16).padStart(8, '0')}`, firmware: 'HXT7404Q' },
+    name: `/dev/sd${'abcdefghijklmnop'[at]}`,
+    model: 'SAMSUNG MZ7LH960',
+    vendor: 'ATA',
+    size: 960197124096,
+    rotational: false,
+    serial: `S45N${index}x${at}`,
+    wwn: `0x5002538e${(index * 16 + at).toString(16).padStart(8, '0')}`,
+    firmware: 'HXT7404Q',
   })),
   interfaces: Array.from({ length: 4 }, (_, at) => ({
-    ...{ name: `eth${at}`, vendor: '0x8086', product: '0x1572', pci_address: `0000:3b:00.${at}`, driver: 'i40e' },
+    name: `eth${at}`,
+    vendor: '0x8086',
+    product: '0x1572',
+    pci_address: `0000:3b:00.${at}`,
+    driver: 'i40e',
     mac_address: `52:54:${[24, 16, 8, 0].map((bits) => (((index * 4 + at) >>> bits) & 255).toString(16).padStart(2, '0')).join(':')}`,
   })),
   cpu: {

@@ -31,7 +31,9 @@ const NEXT = {
 async function call(method, path, body) {
   const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
   const answer = await fetch(`${url}${path}`, {
-    ...{ method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) },
+    method,
+    headers,
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();

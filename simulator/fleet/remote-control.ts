@@ -13,7 +13,11 @@ const MAX_BODY = 64 * 1024;
 const ACTIONS: readonly PowerAction[] = ['on', 'off', 'cycle', 'reset', 'soft', 'diagnostic'];
 
 const summary = ({ name, protocols, control, faults }: FleetMachine): object => ({
-  ...{ name, protocols, power: control.isOn() ? 'on' : 'off', phase: control.phase(), faults: faults.now },
+  name,
+  protocols,
+  power: control.isOn() ? 'on' : 'off',
+  phase: control.phase(),
+  faults: faults.now,
   // The requests to its BMCs since the start.
   traffic: faults.traffic,
 });
@@ -22,7 +26,9 @@ const details = (machine: FleetMachine): object => {
   const { macs, protocols, control } = machine;
   const { disks } = control.snapshot();
   return {
-    ...{ ...summary(machine), macs, boot: control.boot() },
+    ...summary(machine),
+    macs,
+    boot: control.boot(),
     ...Object.fromEntries(protocols.map((protocol) => [protocol, machine[protocol]])),
     disks: Object.fromEntries(Object.entries(disks).map(([disk, { url, size, sha256 }]) => [disk, { url, size, sha256 }])),
   };

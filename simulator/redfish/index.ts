@@ -56,12 +56,17 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   const work = backgroundWork((error) => log.warn('Redfish: work failed', { error: reasonOf(error) }));
   const restart = options.restart ?? createRestart(clock);
   const service: Service = {
-    ...{ username, password, log, clock, random },
+    username,
+    password,
+    log,
+    clock,
+    random,
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
     settings: { sessionSeconds: 1800, taskMs: options.taskMs ?? 3000 },
     background: (promise) => work.start(promise, ended.signal),
-    ...{ http, restart },
+    http,
+    restart,
     signal: ended.signal,
   };
   restart.onBegin(() => service.sessions.clear());

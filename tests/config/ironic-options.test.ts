@@ -24,17 +24,20 @@ const shared = rows.filter((row) => !row.ours && ironics[keyOf(row)]);
 
 /** Their types of values. A type that checks more is `string` here: the code that uses the value checks it. */
 const KINDS: Readonly<Record<string, OptionRow['kind']>> = {
-  ...{
-    String: 'string',
-    Integer: 'integer',
-    Port: 'integer',
-    Octal: 'octal',
-    Float: 'number',
-    Boolean: 'boolean',
-    List: 'list',
-    Dict: 'dict',
-  },
-  ...{ MultiString: 'texts', URI: 'string', HostAddress: 'string', IPAddress: 'string', KernelParameterString: 'string', type: 'string' },
+  String: 'string',
+  Integer: 'integer',
+  Port: 'integer',
+  Octal: 'octal',
+  Float: 'number',
+  Boolean: 'boolean',
+  List: 'list',
+  Dict: 'dict',
+  MultiString: 'texts',
+  URI: 'string',
+  HostAddress: 'string',
+  IPAddress: 'string',
+  KernelParameterString: 'string',
+  type: 'string',
 };
 const sorted = (list: readonly string[] = []): string => [...list].sort().join();
 /** Lists, dicts and empty values in the form of a file. */

@@ -191,12 +191,14 @@ describe('ramdisk deploy interface', () => {
     const [kernel, ramdisk] = [__filename, join(__dirname, 'boot.test.ts')];
     const one = testTask({
       node: {
-        ...{ provision_state: 'deploying', disable_power_off },
+        provision_state: 'deploying',
+        disable_power_off,
         instance_info: { ...instance_info, kernel: `file://${kernel}`, ramdisk: `file://${ramdisk}` },
       },
       options: { 'conductor.file_url_allowed_paths': [__dirname] },
       driver: {
-        ...{ boot: ipxeBoot, deploy: ramdiskDeploy },
+        boot: ipxeBoot,
+        deploy: ramdiskDeploy,
         network: { ...noopNetwork, configureTenantNetworks: async () => void one.events.push('tenant networks') },
       },
     });

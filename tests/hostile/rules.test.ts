@@ -33,7 +33,11 @@ const inspect = (regex: string, text: string, loop?: readonly unknown[]) =>
   applyRules(
     [
       {
-        ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, actions: [] },
+        uuid: 'the-rule',
+        priority: 0,
+        phase: 'main',
+        sensitive: false,
+        actions: [],
         conditions: [
           { op: 'contains', args: { value: '{inventory[interfaces][0][name]}', regex }, ...(loop ? { loop, multiple: 'all' } : {}) },
         ],

@@ -19,7 +19,9 @@ it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
     'system end',
     [
       ...AGENT,
-      ...['agent_version', 'agent_status', 'agent_status_message'],
+      'agent_version',
+      'agent_status',
+      'agent_status_message',
       ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`),
     ],
   ],

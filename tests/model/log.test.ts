@@ -29,7 +29,10 @@ function open() {
     (message: string, fields: object = {}): void =>
       void lines.push(`${level} ${message} ${JSON.stringify({ ...more, ...fields })}`);
   const logWith = (more: object): Log => ({
-    ...{ debug: at('debug', more), info: at('info', more), warn: at('warn', more), error: at('error', more) },
+    debug: at('debug', more),
+    info: at('info', more),
+    warn: at('warn', more),
+    error: at('error', more),
     child: (fields) => logWith({ ...more, ...fields }),
   });
   const clock = testClock(0, 0);

@@ -40,7 +40,9 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
     if (now >= endAt * 1000) stop.abort(new Error('the end'));
   };
   const done = maintainAddress({
-    ...{ mac: MAC, log: silentLog, signal: stop.signal },
+    mac: MAC,
+    log: silentLog,
+    signal: stop.signal,
     clock: {
       now: () => now,
       sleep: async (milliseconds) => {

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
 import { startServer } from '../../server/server';
-import type { Server } from '../support/whole-server';
 import { silentLog, type Log } from '../../model/log';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 import { ask, settle, settleAllocations } from './compare';
 import { REQUESTS } from './requests/requests-notifications';
+import type { Server } from '../support/whole-server';
 
 interface Message {
   readonly publisher_id: string;

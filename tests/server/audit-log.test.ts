@@ -15,8 +15,16 @@ let files = 0;
 const newPath = (): string => join(folder, `${++files}.log`);
 
 const entry = (path: string): AuditEntry => ({
-  ...{ time: '2026-03-01T10:00:00.000Z', service: 'baremetal', request_id: 'req-1', user: 'admin', project: null, address: '192.0.2.1' },
-  ...{ method: 'POST', path, status: 201, outcome: 'success' },
+  time: '2026-03-01T10:00:00.000Z',
+  service: 'baremetal',
+  request_id: 'req-1',
+  user: 'admin',
+  project: null,
+  address: '192.0.2.1',
+  method: 'POST',
+  path,
+  status: 201,
+  outcome: 'success',
 });
 const pathsIn = (text: string): unknown[] =>
   text

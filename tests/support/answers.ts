@@ -63,7 +63,9 @@ function createAnswerCheck(): AnswerCheck {
   const ajv = new Ajv({
     strict: false,
     // Each schema checks few responses, so it is compiled without optimisation. document.test.ts validates the schemas.
-    ...{ validateSchema: false, inlineRefs: false, code: { optimize: false } },
+    validateSchema: false,
+    inlineRefs: false,
+    code: { optimize: false },
     formats: {
       uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
       'date-time': (text) => !Number.isNaN(Date.parse(text)),

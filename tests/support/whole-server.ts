@@ -15,11 +15,11 @@ import { requestText } from './request';
 import { NEVER_MS } from './until';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-export type Server = Awaited<ReturnType<typeof startServer>>;
 export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
+export type Server = Awaited<ReturnType<typeof startServer>>;
 export interface WholeServer {
   readonly server: Server;
   readonly fleet: Fleet;

@@ -112,7 +112,7 @@ export function rowsOf(rows: Iterable<NodeRow>, { text, filters, order }: View):
   const direction = order.startsWith('-') ? -1 : 1;
   return [...rows]
     .filter((row) => exact.every(([valueOf, values]) => values.includes(valueOf(row))))
-    .filter((row) => words.length === 0 || words.every((word) => searchTextOf(row).includes(word)))
+    .filter((row) => words.every((word) => searchTextOf(row).includes(word)))
     .map((row) => ({ row, key: sortKey(column.text(row)) }))
     .sort((a, b) => direction * compare(a.key, b.key) || compare(a.row.uuid, b.row.uuid))
     .map(({ row }) => row);

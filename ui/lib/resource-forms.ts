@@ -71,7 +71,9 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
     { name: 'priority', title: 'Priority: higher ones are applied first', kind: 'number' },
     { name: 'sensitive', title: 'Sensitive: conditions and actions are never shown again', kind: 'flag' },
     {
-      ...{ name: 'conditions', title: 'Conditions', kind: 'rows' },
+      name: 'conditions',
+      title: 'Conditions',
+      kind: 'rows',
       columns: ruleColumns(CONDITIONS, [
         { name: 'multiple', title: 'multiple', kind: 'text', choices: ['', 'any', 'all', 'first', 'last'] },
       ]),

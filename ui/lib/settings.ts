@@ -63,10 +63,7 @@ export const biosSteps = (settings: readonly { readonly name: string; readonly v
   { interface: 'bios', step: 'apply_configuration', args: { settings } },
 ];
 export const firmwareSteps = (updates: Readonly<Record<string, string>>): readonly Step[] => [
-  {
-    ...{ interface: 'firmware', step: 'update' },
-    args: { settings: Object.entries(updates).map(([component, url]) => ({ component, url })) },
-  },
+  { interface: 'firmware', step: 'update', args: { settings: Object.entries(updates).map(([component, url]) => ({ component, url })) } },
 ];
 /** Delete the present RAID configuration, then create the one in the node's target_raid_config. */
 export const RAID_STEPS: readonly Step[] = [

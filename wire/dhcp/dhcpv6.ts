@@ -122,7 +122,9 @@ const association = kind<Association>({
     if (addresses.includes(undefined)) return undefined;
     const [code] = inner.get(STATUS) ?? [];
     return {
-      ...{ iaid: bytes.readUInt32BE(0), t1: bytes.readUInt32BE(4), t2: bytes.readUInt32BE(8) },
+      iaid: bytes.readUInt32BE(0),
+      t1: bytes.readUInt32BE(4),
+      t2: bytes.readUInt32BE(8),
       addresses: addresses as readonly LeasedAddress[],
       ...(code === undefined ? {} : { status: status.decode(code) }),
     };
@@ -331,7 +333,8 @@ export function encode6({ relays, message }: Dhcpv6Packet, relayType: number = M
   for (const { hops, link, peer, options } of [...relays].reverse())
     bytes = Buffer.concat([
       Buffer.from([relayType, hops]),
-      ...[ipv6Bytes(link), ipv6Bytes(peer)],
+      ipv6Bytes(link),
+      ipv6Bytes(peer),
       encodeOptions({ ...options, relayMessage: bytes }, NO_ASSOCIATIONS),
     ]);
   return bytes;

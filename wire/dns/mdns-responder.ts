@@ -54,7 +54,10 @@ export function recordsOf({ service, hostname, addresses, port, params }: Announ
     { type: RECORD_TYPE.SRV, name, ttl: HOST_TTL, flush: true, port, target },
     { type: RECORD_TYPE.TXT, name, ttl: OTHER_TTL, flush: true, text: params },
     ...addresses.map((address) => ({
-      ...{ type: address.includes(':') ? RECORD_TYPE.AAAA : RECORD_TYPE.A, name: target, ttl: HOST_TTL, address },
+      type: address.includes(':') ? RECORD_TYPE.AAAA : RECORD_TYPE.A,
+      name: target,
+      ttl: HOST_TTL,
+      address,
       // A host name in the site's own DNS is not exclusively ours.
       ...(hostname === undefined ? { flush: true } : {}),
     })),

@@ -208,8 +208,12 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [CommandCode, Readonly<Record<
 ];
 /** Completion codes of a command that may succeed later. `notInPresentState` is not one: the machine's state does not pass by waiting. */
 const MAY_PASS: readonly number[] = [
-  ...[COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.noResponse],
-  ...[COMPLETION.repositoryInUpdate, COMPLETION.initialising],
+  COMPLETION.nodeBusy,
+  COMPLETION.timeout,
+  COMPLETION.outOfSpace,
+  COMPLETION.noResponse,
+  COMPLETION.repositoryInUpdate,
+  COMPLETION.initialising,
 ];
 /**
  * The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress, no session is

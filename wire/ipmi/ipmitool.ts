@@ -112,10 +112,20 @@ export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | unde
   const { bridge } = target;
   const [first, second] = bridge?.hops ?? [];
   const hop = ({ channel, address }: NonNullable<typeof first>, names: readonly [string, string]): readonly string[] => [
-    ...[names[0], String(channel), names[1], byte(address)],
+    names[0],
+    String(channel),
+    names[1],
+    byte(address),
   ];
   return [
-    ...['-I', target.version === '1.5' ? 'lan' : 'lanplus', '-H', target.address, '-p', String(target.port), '-L', target.privilege],
+    '-I',
+    target.version === '1.5' ? 'lan' : 'lanplus',
+    '-H',
+    target.address,
+    '-p',
+    String(target.port),
+    '-L',
+    target.privilege,
     ...(target.username === '' ? [] : ['-U', target.username]),
     ...(cipherSuite === undefined ? [] : ['-C', String(cipherSuite)]),
     ...(bridge ? ['-m', byte(bridge.localAddress)] : []),
@@ -192,7 +202,10 @@ function execute(target: IpmiTarget, { command: [file, ...args], env, timeoutMs,
       args,
       {
         variables: env,
-        ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
+        maxBuffer: MOST_OUTPUT,
+        signal,
+        killSignal: 'SIGKILL',
+        encoding: 'latin1',
         ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
       },
       (error, stdout, stderr) => {
@@ -248,7 +261,12 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       ...loginArgs,
       ...(key ? ['-K'] : []),
       // Without -v it does not report why there is no session.
-      ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
+      '-v',
+      '-R',
+      String(tries),
+      '-N',
+      String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))),
+      ...command,
     ];
     const work = execute(target, {
       command: key ? ['sh', '-c', WITH_KEY, program, ...args] : [program, ...args],

@@ -84,7 +84,9 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   const versions = await versionsDigest(task);
   const { monitor, unseen } = await simpleUpdate(task, await firmwareUrl(task, url));
   const current: Update = {
-    ...{ component, url, ...(wait === undefined ? {} : { wait }) },
+    component,
+    url,
+    ...(wait === undefined ? {} : { wait }),
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
     ...(unseen ? { unseen } : {}),
     ...(versions === undefined ? {} : { versions_before: versions }),

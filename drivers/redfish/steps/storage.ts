@@ -123,7 +123,10 @@ export async function existingVolumes(ask: SendRedfishRequest, storages: readonl
     for (const one of await unlessMissing(collection(ask, volumes.path), [])) {
       const bytes = member(one.body, 'CapacityBytes');
       found.push({
-        ...{ path: one.path, id: idOf(one), name: textOf(member(one.body, 'Name')) ?? null, storage },
+        path: one.path,
+        id: idOf(one),
+        name: textOf(member(one.body, 'Name')) ?? null,
+        storage,
         raidType: textOf(member(one.body, 'RAIDType')),
         bytes: typeof bytes === 'number' && bytes >= 0 ? bytes : 0,
         drives: listOf(member(one.body, 'Links', 'Drives')).flatMap((drive) => linkOf(drive) ?? []),

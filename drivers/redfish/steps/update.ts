@@ -177,7 +177,8 @@ export const discardFailedUpdates = (
   states: InterfacePeriodic['states'],
   forget: (task: Task) => Promise<void>,
 ): InterfacePeriodic => ({
-  ...{ name, states },
+  name,
+  states,
   every: (options) => options['redfish.firmware_update_fail_interval'],
   inMaintenance: true,
   only: ({ driver_internal_info: internal }) => internal[key] !== undefined,

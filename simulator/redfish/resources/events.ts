@@ -104,8 +104,15 @@ async function send(service: Service, { destination, context, headers }: Subscri
   }
 }
 const TEST_PARAMETERS = {
-  ...{ EventType: oneOf(EVENT_TYPES), EventId: text, EventTimestamp: text, Severity: text, Message: text },
-  ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
+  EventType: oneOf(EVENT_TYPES),
+  EventId: text,
+  EventTimestamp: text,
+  Severity: text,
+  Message: text,
+  MessageId: text,
+  MessageArgs: list(text),
+  MessageSeverity: oneOf(['OK', 'Warning', 'Critical']),
+  OriginOfCondition: text,
   EventGroupId: integer(0, Number.MAX_SAFE_INTEGER),
 };
 function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswer | undefined {
@@ -113,7 +120,11 @@ function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswe
   if (refused) return refused;
   const { EventType = 'Other', EventId = '1', OriginOfCondition, ...more } = body as Readonly<Record<string, string>>;
   const event = {
-    ...{ MemberId: '0', EventType, EventId, EventTimestamp: dateTime(service.clock.now()), ...more },
+    MemberId: '0',
+    EventType,
+    EventId,
+    EventTimestamp: dateTime(service.clock.now()),
+    ...more,
     ...(OriginOfCondition === undefined ? {} : { OriginOfCondition: { '@odata.id': OriginOfCondition } }),
   };
   for (const one of subscriptionsOf(service))

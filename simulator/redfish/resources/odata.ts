@@ -5,8 +5,21 @@ import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/vers
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
 /** Resource types that have no collection type. */
 const SINGLE: readonly string[] = [
-  ...['AccountService', 'Bios', 'EventService', 'ManagerNetworkProtocol', 'Power', 'PowerSubsystem', 'PowerSupplyMetrics', 'SecureBoot'],
-  ...['ServiceRoot', 'SessionService', 'TaskService', 'Thermal', 'ThermalMetrics', 'ThermalSubsystem', 'UpdateService'],
+  'AccountService',
+  'Bios',
+  'EventService',
+  'ManagerNetworkProtocol',
+  'Power',
+  'PowerSubsystem',
+  'PowerSupplyMetrics',
+  'SecureBoot',
+  'ServiceRoot',
+  'SessionService',
+  'TaskService',
+  'Thermal',
+  'ThermalMetrics',
+  'ThermalSubsystem',
+  'UpdateService',
 ];
 const EXTRA = ['Message', 'Settings', 'Resource', 'AttributeRegistry', 'MessageRegistry', 'IPAddresses', 'Event', 'Redundancy'];
 

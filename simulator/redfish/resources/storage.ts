@@ -102,7 +102,11 @@ function drive(at: SystemContext): ResourceBody | undefined {
   const volumes = volumesIn(hardware, at.values[1]!).filter(({ drives }) => drives.includes(name));
   return resource(at.path, 'Drive', name, `Drive ${name}`, {
     Manufacturer: MANUFACTURER,
-    ...{ Model: model, SerialNumber: serial, CapacityBytes: size, BlockSizeBytes: 512, Revision: '1.0' },
+    Model: model,
+    SerialNumber: serial,
+    CapacityBytes: size,
+    BlockSizeBytes: 512,
+    Revision: '1.0',
     MediaType: rotational ? 'HDD' : 'SSD',
     Protocol: subsystemOf(at)!.protocol,
     ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: 100 }),

@@ -121,7 +121,10 @@ it('records one refusal in five minutes in the history of a node, and counts the
   const metrics: Metrics = { ...silentMetrics, count: (name, labels) => void counted.push([name, labels]) };
   const addresses = createAgentAddresses({
     store: { ...storeOf({}), history: { create: async ({ event }: { event: string | null }) => void entries.push(event) } } as never,
-    ...{ options: optionsOf(), clock, metrics, random: (bytes) => Buffer.alloc(bytes) },
+    options: optionsOf(),
+    clock,
+    metrics,
+    random: (bytes) => Buffer.alloc(bytes),
   });
   const node = { uuid: NODE, provision_state: 'wait call-back' } as const;
   for (let count = 0; count < 500; count++) await addresses.report(node, 'source', `refused ${count}`);
@@ -137,7 +140,11 @@ it('records one refusal in five minutes in the history of a node, and counts the
 it('asks for the addresses of this host at most once in a second', async () => {
   const read = jest.spyOn(os, 'networkInterfaces').mockReturnValue({ eth0: [{ address: '192.0.2.1' } as os.NetworkInterfaceInfo] });
   const addresses = createAgentAddresses({
-    ...{ store: storeOf({}) as never, options: optionsOf(), clock, metrics: silentMetrics, random: (bytes) => Buffer.alloc(bytes) },
+    store: storeOf({}) as never,
+    options: optionsOf(),
+    clock,
+    metrics: silentMetrics,
+    random: (bytes) => Buffer.alloc(bytes),
   });
   const peer = { address: '192.0.2.1', isReported: false, listenerPort: 6385 };
   const ask = (host: string) => addresses.objectionToCallback(NODE, new URL(`http://${host}:9999`), peer);

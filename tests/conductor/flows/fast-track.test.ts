@@ -20,7 +20,10 @@ const nodeWith = (changes: Partial<NodeRecord>): FlowTask =>
   flowTask({
     options: { 'deploy.fast_track': true, 'conductor.automated_clean': true },
     node: {
-      ...{ power_state: 'power on', inspection_finished_at: JUST_NOW, driver_internal_info: internal, last_error: null },
+      power_state: 'power on',
+      inspection_finished_at: JUST_NOW,
+      driver_internal_info: internal,
+      last_error: null,
       instance_info: { rescue_password: 'a password' },
       ...changes,
     },

@@ -658,10 +658,8 @@ describe('a flow that waits', () => {
     flowTask({
       ...given,
       node: {
-        ...{
-          deploy_step: at,
-          driver_internal_info: { deploy_steps: LIST, deploy_step_index: 0, steps_validated: true, step_poll_every: 7 },
-        },
+        deploy_step: at,
+        driver_internal_info: { deploy_steps: LIST, deploy_step_index: 0, steps_validated: true, step_poll_every: 7 },
         ...given.node,
       },
       driver: given.driver ?? withDeploy({ steps: [step('a'), step('b')] }),

@@ -127,13 +127,11 @@ describe('driver_info', () => {
     ],
     [
       {
-        ...{
-          ipmi_bridging: 'dual',
-          ipmi_transit_channel: 0,
-          ipmi_transit_address: '0x82',
-          ipmi_target_channel: 7,
-          ipmi_target_address: 114,
-        },
+        ipmi_bridging: 'dual',
+        ipmi_transit_channel: 0,
+        ipmi_transit_address: '0x82',
+        ipmi_target_channel: 7,
+        ipmi_target_address: 114,
         ipmi_local_address: '0x2c',
       },
       {

@@ -36,7 +36,11 @@ const apply = (changes: Shown): object => ({
 it('records BIOS settings at manage, changes them in cleaning, and resets them', async () => {
   const uuid = await manageable(0);
   expect((await settings(uuid))['BootRetrySeconds']).toMatchObject({
-    ...{ value: '30', attribute_type: 'Integer', lower_bound: 0, upper_bound: 300, read_only: false },
+    value: '30',
+    attribute_type: 'Integer',
+    lower_bound: 0,
+    upper_bound: 300,
+    read_only: false,
   });
   await clean(uuid, [apply({ BootRetrySeconds: '60', QuietBoot: 'true', PowerProfile: 'Performance' })]);
   const changed = await settings(uuid);

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../../config/load';
 import { startServer } from '../../../server/server';
-import type { Server } from '../../support/whole-server';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { useDatabase } from '../../support/database';
 import { timeoutSignal } from '../../../wire/timeout-signal';
+import type { Server } from '../../support/whole-server';
 
 const database = useDatabase();
 let folder: string;

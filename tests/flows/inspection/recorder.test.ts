@@ -53,14 +53,12 @@ const recording = (told: ReturnType<typeof settingsOnDrive>): Recording => ({
       bootInterface: null,
       bootedFromMedium: false,
     }),
-  ...{
-    bootId: 'b',
-    trust: { insecure: false },
-    clock: systemClock,
-    random: Math.random,
-    log: silentLog,
-    signal: new AbortController().signal,
-  },
+  bootId: 'b',
+  trust: { insecure: false },
+  clock: systemClock,
+  random: Math.random,
+  log: silentLog,
+  signal: new AbortController().signal,
 });
 const metric = async (line: string): Promise<number> => {
   const text = await (await fetch(`${whole.server.apiUrl!}/metrics`)).text();

@@ -112,7 +112,9 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   const uuid = randomUUID();
   const networks = Object.fromEntries(KINDS.map((kind) => [`${kind}_network`, randomUUID()]));
   await conductor.createNode({
-    ...{ uuid, driver: 'test-hardware', network_interface: wiring === 'flat' ? 'flat' : 'neutron' },
+    uuid,
+    driver: 'test-hardware',
+    network_interface: wiring === 'flat' ? 'flat' : 'neutron',
     driver_info: { bmc: '192.0.2.9', deploy_forces_oob_reboot: true, ...networks },
   });
   const group = randomUUID();
@@ -124,7 +126,10 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   const ports = macs.map((address) => ({ uuid: randomUUID(), address }));
   for (const [index, port] of ports.entries())
     await store.ports.create({
-      ...{ ...port, node_uuid: uuid, physical_network: 'physnet1', pxe_enabled: true },
+      ...port,
+      node_uuid: uuid,
+      physical_network: 'physnet1',
+      pxe_enabled: true,
       ...(wiring === 'bond' ? { portgroup_uuid: group } : {}),
       local_link_connection: { switch_id: '0a:1b:2c:3d:4e:5f', switch_info: 'sw1', port_id: `p${index}` },
     });
@@ -142,7 +147,9 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   if (from.vif === 'bound') await bind(store, one);
   powers.set(uuid, from.state === 'active' || from.state === 'rescue' ? 'power on' : 'power off');
   await store.nodes.update(uuid, {
-    ...{ provision_state: from.state, power_state: powers.get(uuid)!, instance_info: { image_source: 'http://192.0.2.1/image' } },
+    provision_state: from.state,
+    power_state: powers.get(uuid)!,
+    instance_info: { image_source: 'http://192.0.2.1/image' },
   } as Partial<NodeRecord>);
   return one;
 }
@@ -265,7 +272,8 @@ async function untilOver(
     const records = nodes.map((each) => ({ ...each, record: found.get(each.node.uuid)! }));
     const open = records.filter(({ isOver, record }) => !isOver(record));
     view = open.map(({ record }) => `${record.provision_state}, reserved by ${record.reservation}, ${record.last_error}`);
-    if (open.some(({ record }) => /failed$/.test(record.provision_state) && record.reservation === null)) throw new Error(view.join('; '));
+    if (open.some(({ record }) => record.provision_state.endsWith('failed') && record.reservation === null))
+      throw new Error(view.join('; '));
     await Promise.all(open.map(({ node, record }) => act(one, node, record)));
     return open.length === 0;
   };

@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 import { loadOptions, type Loaded } from '../../../config/load';
 import { withoutEffect as reasonOf } from '../../../config/without-effect';
 import { startServer } from '../../../server/server';
-import type { Server } from '../../support/whole-server';
 import { silentLog } from '../../../model/log';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { useDatabase } from '../../support/database';
+import type { Server } from '../../support/whole-server';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-upgrade-'));
@@ -76,11 +76,23 @@ const SITES: Readonly<Record<string, Site>> = {
       'sensor_data.interval': 160,
     },
     withoutEffect: [
-      ...['[DEFAULT]use_stderr', '[DEFAULT]hash_ring_algorithm', '[DEFAULT]tempdir', '[agent]certificates_path', '[api]api_workers'],
-      ...['[database]sqlite_synchronous', '[deploy]default_boot_option', '[deploy]iso_master_path'],
-      ...['[oslo_messaging_notifications]location', '[oslo_messaging_notifications]transport_url', '[metrics]backend'],
-      ...['[pxe]boot_retry_timeout', '[pxe]images_path', '[pxe]instance_master_path', '[pxe]tftp_master_path'],
-      ...['[pxe]enable_netboot_fallback', '[pxe]ipxe_fallback_script'],
+      '[DEFAULT]use_stderr',
+      '[DEFAULT]hash_ring_algorithm',
+      '[DEFAULT]tempdir',
+      '[agent]certificates_path',
+      '[api]api_workers',
+      '[database]sqlite_synchronous',
+      '[deploy]default_boot_option',
+      '[deploy]iso_master_path',
+      '[oslo_messaging_notifications]location',
+      '[oslo_messaging_notifications]transport_url',
+      '[metrics]backend',
+      '[pxe]boot_retry_timeout',
+      '[pxe]images_path',
+      '[pxe]instance_master_path',
+      '[pxe]tftp_master_path',
+      '[pxe]enable_netboot_fallback',
+      '[pxe]ipxe_fallback_script',
     ],
   },
 };
@@ -98,7 +110,10 @@ test.each(Object.entries(SITES))(
     writeFileSync(users, `admin:${hashSync('of-the-administrator', 4)}\n`);
     const start = (loaded: Loaded, databaseUrl?: string): Promise<Server> =>
       startServer({
-        ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name, 'state'), log: silentLog },
+        options: loaded.options,
+        roles: ['api', 'conductor', 'boot'],
+        stateDir: join(folder, name, 'state'),
+        log: silentLog,
         ...(databaseUrl === undefined ? {} : { databaseUrl }),
       });
     await expect(start(loadOptions([file], variables))).rejects.toThrow(refusal);

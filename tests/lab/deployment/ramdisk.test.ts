@@ -77,8 +77,12 @@ beforeAll(async () => {
     memoryMiB: 512,
     words: ['boot_method=vmedia'],
     more: [
-      ...['-chardev', `socket,id=bmc,host=127.0.0.1,port=${machinePort},reconnect=1`, '-device', 'ipmi-bmc-extern,id=b0,chardev=bmc'],
-      ...['-device', 'isa-ipmi-kcs,bmc=b0'],
+      '-chardev',
+      `socket,id=bmc,host=127.0.0.1,port=${machinePort},reconnect=1`,
+      '-device',
+      'ipmi-bmc-extern,id=b0,chardev=bmc',
+      '-device',
+      'isa-ipmi-kcs,bmc=b0',
     ],
     prepare: (name, file) => {
       if (name === 'stick')

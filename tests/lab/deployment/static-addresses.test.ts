@@ -102,18 +102,32 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
 
 const route = (network: string, gateway: string) => ({ network, netmask: network, gateway });
 const ipv4 = (link: string, address: string) => ({
-  ...{ id: 'net', network_id: 'net', type: 'ipv4', link, ip_address: address, netmask: '255.255.255.0' },
+  id: 'net',
+  network_id: 'net',
+  type: 'ipv4',
+  link,
+  ip_address: address,
+  netmask: '255.255.255.0',
   routes: [route('0.0.0.0', HOST[4])],
 });
 const ipv6 = (link: string, address: string) => ({
-  ...{ id: 'net6', network_id: 'net6', type: 'ipv6', link, ip_address: address, netmask: 'ffff:ffff:ffff:ffff::' },
+  id: 'net6',
+  network_id: 'net6',
+  type: 'ipv6',
+  link,
+  ip_address: address,
+  netmask: 'ffff:ffff:ffff:ffff::',
   routes: [route('::', HOST[6])],
 });
 const interfaces = (macs: readonly string[]) => macs.map((mac, index) => ({ id: `nic${index}`, type: 'phy', ethernet_mac_address: mac }));
 const trunk = ([mac, ...more]: readonly [string, ...string[]]) => [
   ...interfaces([mac, ...more]),
   {
-    ...{ id: 'bond', type: 'bond', ethernet_mac_address: mac, bond_mode: '802.3ad', bond_miimon: 100 },
+    id: 'bond',
+    type: 'bond',
+    ethernet_mac_address: mac,
+    bond_mode: '802.3ad',
+    bond_miimon: 100,
     bond_links: [mac, ...more].map((_mac, index) => `nic${index}`),
   },
   { id: 'vlan', type: 'vlan', vlan_link: 'bond', vlan_id: VLAN, vlan_mac_address: mac },

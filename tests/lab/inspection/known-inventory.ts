@@ -12,8 +12,15 @@ export function expectKnown(data: { readonly inventory: Inventory } & JsonObject
   const [first, second] = KNOWN.macs.map((mac) => inventory.interfaces.find((one) => one.mac_address === mac)!);
   expect(inventory.interfaces).toHaveLength(2);
   expect(first).toMatchObject({
-    ...{ ipv4_address: '10.0.2.15', has_carrier: true, vendor: '0x8086', product: '0x10d3', driver: 'e1000e', speed_mbps: 1000 },
-    ...{ client_id: null, biosdevname: null, pci_address: expect.stringMatching(/^0000:8\d:00\.0$/) as string },
+    ipv4_address: '10.0.2.15',
+    has_carrier: true,
+    vendor: '0x8086',
+    product: '0x10d3',
+    driver: 'e1000e',
+    speed_mbps: 1000,
+    client_id: null,
+    biosdevname: null,
+    pci_address: expect.stringMatching(/^0000:8\d:00\.0$/) as string,
   });
   expect(second).toMatchObject({ ipv4_address: null, has_carrier: true, vendor: '0x1af4', product: '0x0001', driver: 'virtio_net' });
   expect(inventory.cpu).toMatchObject({ count: 4, socket_count: 2, architecture: 'x86_64', model_name: 'QEMU TCG CPU version 2.5+' });
@@ -29,8 +36,16 @@ export function expectKnown(data: { readonly inventory: Inventory } & JsonObject
   expect(disk('VIRTIO1')).toMatchObject({ ...same, size: 5 * GiB, wwn: null });
   expect(disk('NVME1')).toMatchObject({ ...same, size: 6 * GiB, tran: 'nvme', model: 'QEMU NVMe Ctrl', rotational: false });
   expect(disk('SATA1')).toMatchObject({
-    ...{ ...same, size: 7 * GiB, tran: 'sata', vendor: 'ATA', model: 'QEMU HARDDISK', rotational: true, hctl: '0:0:0:0' },
-    ...{ wwn: '0x5000c500a1b2c3d4', wwn_with_extension: '0x5000c500a1b2c3d4', wwn_vendor_extension: null },
+    ...same,
+    size: 7 * GiB,
+    tran: 'sata',
+    vendor: 'ATA',
+    model: 'QEMU HARDDISK',
+    rotational: true,
+    hctl: '0:0:0:0',
+    wwn: '0x5000c500a1b2c3d4',
+    wwn_with_extension: '0x5000c500a1b2c3d4',
+    wwn_vendor_extension: null,
   });
   expect(data['root_disk']).toEqual(disk('VIRTIO1'));
   expect(data['boot_interface']).toBe(inventory.boot?.pxe_interface);

@@ -160,8 +160,12 @@ it('a server starts with the configuration of the chart, and requires a password
   writeFileSync(join(place, 'htpasswd'), `a:${hashSync('b', 4)}\n`);
   const words = ['bin/bloomery', 'serve', '--config-file', join(place, 'ironic.conf'), '--state-dir', join(place, 'state')];
   const server = await startInstalled([process.execPath, ...words.map((word) => (word === 'bin/bloomery' ? join(root, word) : word))], {
-    ...{ OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0', OS_METRICS__PROMETHEUS_PORT: '0', OS_DEFAULT__HOST: 'bloomery-0' },
-    ...{ OS_DEFAULT__MY_IP: '127.0.0.1', OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(place, 'htpasswd') },
+    OS_API__PORT: '0',
+    OS_BOOT__HTTP_PORT: '0',
+    OS_METRICS__PROMETHEUS_PORT: '0',
+    OS_DEFAULT__HOST: 'bloomery-0',
+    OS_DEFAULT__MY_IP: '127.0.0.1',
+    OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(place, 'htpasswd'),
   });
   const status = async (path: string): Promise<number> => (await fetch(`${server.url}${path}`, { signal: timeoutSignal(60_000) })).status;
   expect(await status('/healthcheck')).toBe(200);

@@ -60,7 +60,9 @@ afterAll(async () => {
 function openTask(more: object = {}) {
   const made = bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      driver_info: { redfish_address: emulator.url, redfish_system_id: system },
       ...more,
     },
     driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid, firmware: redfishFirmware },

@@ -68,16 +68,25 @@ export async function startCloud(folder: string, switches: Switches = {}): Promi
     const operator = await keystone.identity.user('operator', { system: ['admin'] });
     const ironic = clientSection(keystone, 'ironic');
     return {
-      ...{ mariadb, keystone, neutron, glance, close },
+      mariadb,
+      keystone,
+      neutron,
+      glance,
+      close,
       networks: await makeNetworks(neutron),
       systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
       sections: {
         keystone_authtoken: tokenSection(keystone, 'ironic', 'baremetal'),
-        ...{ glance: ironic, service_catalog: ironic, nova: ironic },
+        glance: ironic,
+        service_catalog: ironic,
+        nova: ironic,
         neutron: {
           ...ironic,
-          ...{ provisioning_network: 'provisioning', cleaning_network: 'cleaning', rescuing_network: 'rescuing' },
-          ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+          provisioning_network: 'provisioning',
+          cleaning_network: 'cleaning',
+          rescuing_network: 'rescuing',
+          inspection_network: 'inspection',
+          servicing_network: 'servicing',
         },
       },
     };

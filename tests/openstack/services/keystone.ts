@@ -154,7 +154,11 @@ async function openIdentity(url: string): Promise<Identity> {
 
 const KEY_FOLDERS = ['fernet-keys', 'credential-keys'];
 const bootstrapWords = (url: string): string[] => [
-  ...['bootstrap', '--bootstrap-password', PASSWORD, '--bootstrap-region-id', REGION],
+  'bootstrap',
+  '--bootstrap-password',
+  PASSWORD,
+  '--bootstrap-region-id',
+  REGION,
   ...['public', 'internal', 'admin'].flatMap((one) => [`--bootstrap-${one}-url`, url]),
 ];
 
@@ -198,7 +202,13 @@ export async function startKeystone(folder: string, settings: Sections = {}): Pr
   };
   const serve = (file: string, port: number): Promise<ChildProcess> =>
     startWsgi({
-      ...{ name: 'Keystone', bin, module: 'keystone.wsgi.api', port, log, url: `http://127.0.0.1:${port}/v3` },
+      name: 'Keystone',
+      bin,
+      module: 'keystone.wsgi.api',
+      port,
+      log,
+      url: `http://127.0.0.1:${port}/v3`,
+
       env: { OS_KEYSTONE_CONFIG_FILES: file, OS_KEYSTONE_CONFIG_DIR: folder },
     });
   const main = write('keystone', settings);

@@ -32,10 +32,10 @@ function randomCase(below: (n: number) => number): Case {
   const asked = Array.from({ length: 1 + below(4) }, (): RequestedDisk => {
     const chosen = sometimes(() => drives.filter(() => below(3) === 0).map(({ id }) => id), 3);
     const more: Partial<RequestedDisk> = {
-      ...(sometimes(() => ({ share_physical_disks: true }), 3) ?? {}),
-      ...(sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6) ?? {}),
-      ...(sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6) ?? {}),
-      ...(sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6) ?? {}),
+      ...sometimes(() => ({ share_physical_disks: true }), 3),
+      ...sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6),
+      ...sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6),
+      ...sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6),
       // A controller that does not exist, as users write it: Ironic then chooses by the drives alone.
       ...(chosen ? { physical_disks: chosen, controller: 'given' } : {}),
     };
@@ -57,7 +57,8 @@ function ours({ drives, asked }: Case): Planned {
     );
     return {
       volumes: volumes.map(({ request: { volume_name: name }, drives: chosen, bytes }) => ({
-        ...{ name: name!, bytes },
+        name: name!,
+        bytes,
         drives: drives.filter((one) => chosen.includes(one)).map(({ id }) => id),
       })),
     };

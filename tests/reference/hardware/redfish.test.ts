@@ -161,7 +161,7 @@ async function act(...calls: readonly Call[]): Promise<{ readonly theirs: JsonOb
       for (const call of calls) {
         const [method, path, body] = call(side);
         const answer = await ask(side.url, send(method, `/v1/nodes${path}`, body));
-        const { error_message: error } = (/^\{/.test(answer.body) ? JSON.parse(answer.body) : {}) as { error_message?: string };
+        const { error_message: error } = (answer.body.startsWith('{') ? JSON.parse(answer.body) : {}) as { error_message?: string };
         answers.push({ status: answer.status, error: error && alike(JSON.parse(error)) });
         await rest(side);
       }

@@ -240,7 +240,11 @@ async function nodes(number: number): Promise<readonly [theirs: object, ours: ob
       ([key, value]) => [key, String(value).split(',').sort().join()] as const,
     );
     return {
-      ...{ name, provision, extra, traits, properties: Object.fromEntries(texts) },
+      name,
+      provision,
+      extra,
+      traits,
+      properties: Object.fromEntries(texts),
       ports: ports
         .map(({ address, pxe_enabled: pxe, extra: more }) => ({ address, pxe, more }))
         .sort((a, b) => (String(a.address) < String(b.address) ? -1 : 1)),

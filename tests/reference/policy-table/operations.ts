@@ -6,8 +6,21 @@ export const KINDS = ['owned', 'unowned'] as const;
 export type Kind = (typeof KINDS)[number];
 
 const LABELS = [
-  ...['node', 'port', 'portgroup', 'connector', 'target', 'allocation', 'runbook', 'instance'],
-  ...['newNode', 'newPort', 'newPortgroup', 'newConnector', 'newTarget', 'newAllocation', 'newRunbook'],
+  'node',
+  'port',
+  'portgroup',
+  'connector',
+  'target',
+  'allocation',
+  'runbook',
+  'instance',
+  'newNode',
+  'newPort',
+  'newPortgroup',
+  'newConnector',
+  'newTarget',
+  'newAllocation',
+  'newRunbook',
 ] as const;
 type Label = (typeof LABELS)[number];
 const SHARED = ['chassis', 'template', 'rule', 'newChassis', 'newTemplate', 'newRule', 'foreign', 'missing'] as const;
@@ -105,7 +118,10 @@ const MAKER: Readonly<Record<string, (things: Things) => object>> = {
   portgroup: ({ node, newPortgroup }) => ({ node_uuid: node, address: macOf(newPortgroup) }),
   connector: ({ node, newConnector }) => ({ node_uuid: node, type: 'ip', connector_id: newConnector }),
   target: ({ node, newTarget }) => ({
-    ...{ node_uuid: node, volume_type: 'iscsi', volume_id: newTarget, boot_index: 7 },
+    node_uuid: node,
+    volume_type: 'iscsi',
+    volume_id: newTarget,
+    boot_index: 7,
     properties: { target_iqn: 'iqn', auth_password: 'secret' },
   }),
   runbook: () => ({ name: 'CUSTOM_NEW', steps: [STEP] }),
@@ -122,12 +138,15 @@ export const SETUP: readonly ((things: Things) => Call | undefined)[] = [
     method: 'POST',
     path: '/v1/nodes',
     body: {
-      ...{ uuid: node, name: kind, driver: 'fake-hardware', chassis_uuid: chassis, instance_uuid: instance, shard: 's1' },
-      ...{
-        resource_class: 'small',
-        driver_info: { address: 'secret.example', password: 'p' },
-        instance_info: { configdrive: 'c', key: 'k' },
-      },
+      uuid: node,
+      name: kind,
+      driver: 'fake-hardware',
+      chassis_uuid: chassis,
+      instance_uuid: instance,
+      shard: 's1',
+      resource_class: 'small',
+      driver_info: { address: 'secret.example', password: 'p' },
+      instance_info: { configdrive: 'c', key: 'k' },
       ...(owner ? { owner, lessee } : {}),
     },
   }),

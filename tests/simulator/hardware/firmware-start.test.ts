@@ -23,7 +23,9 @@ afterEach(async () => {
 const bench = () =>
   bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', clean_step: { step: 'update', interface: 'firmware', priority: 0 } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      clean_step: { step: 'update', interface: 'firmware', priority: 0 },
       driver_info: {
         redfish_address: bmc.url,
         redfish_system_id: '/redfish/v1/Systems/sim-0',

@@ -102,7 +102,9 @@ it('test events are sent to subscribers', async () => {
     bmc.onPost = (headers, body) => done({ headers, body });
   });
   const made = await post('/EventService/Subscriptions', {
-    ...{ Destination: `${bmc.filesUrl}/events`, Context: 'mine', Protocol: 'Redfish' },
+    Destination: `${bmc.filesUrl}/events`,
+    Context: 'mine',
+    Protocol: 'Redfish',
     HttpHeaders: [{ 'X-Secret': 'hush' }],
   });
   expect(made.status).toBe(201);

@@ -17,7 +17,9 @@ const shows = (path: RegExp, change: (body: Body, memory: OddMemory) => Body): O
     method === 'GET' && reply.status === 200 && path.test(at) ? { ...reply, body: change(reply.body as Body, memory) } : reply,
 });
 const refusal = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): OddReply => ({
-  ...{ status, body, headers: { 'content-type': 'application/json', ...headers } },
+  status,
+  body,
+  headers: { 'content-type': 'application/json', ...headers },
 });
 const plain = (status: number, id: string, message: string): OddReply =>
   refusal(status, { error: { code: id, message, '@Message.ExtendedInfo': [{ MessageId: id, Message: message }] } });
@@ -203,7 +205,7 @@ export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
   }),
   'has a space in its links': {
     answer: (reply, { method, path }) =>
-      method === 'GET' && /\/VirtualMedia$/.test(path)
+      method === 'GET' && path.endsWith('/VirtualMedia')
         ? { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace(/\/VirtualMedia\/Cd"/g, '/VirtualMedia/Virtual CD"')) as unknown }
         : reply,
     path: (path) => path.replace('/VirtualMedia/Virtual%20CD', '/VirtualMedia/Cd'),

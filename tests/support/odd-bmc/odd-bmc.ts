@@ -111,7 +111,10 @@ export async function oddBmc(behaviour: OddBehaviour): Promise<OddBmc> {
   };
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
-    ...{ bmc, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    bmc,
+    asked,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+
     close: async () => {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

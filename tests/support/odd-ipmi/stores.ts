@@ -176,7 +176,8 @@ export const ODD_STORES: Readonly<Record<string, OddStore>> = {
       COMMANDS.getSelEntry,
       fails(({ id }) => id === 3, refusal(0xff)),
     ),
-    ...{ entries: [1, 2, 4, 5], isWhole: false },
+    entries: [1, 2, 4, 5],
+    isWhole: false,
   },
   'a SEL entry that is its own successor': { change: at(COMMANDS.getSelEntry, leads(3, 3)), isWhole: false },
   'a SEL entry whose successor is 0': { change: at(COMMANDS.getSelEntry, leads(3, 0)), isWhole: false },
@@ -206,7 +207,8 @@ export const ODD_STORES: Readonly<Record<string, OddStore>> = {
       if (id === 4) stores.sel = [];
       return correct();
     }),
-    ...{ entries: [1, 2, 3], isWhole: false },
+    entries: [1, 2, 3],
+    isWhole: false,
   },
   'a FRU device that is smaller than it says': { change: at(COMMANDS.getFruInventoryAreaInfo, () => Buffer.from([0, 8, 0])) },
   'a FRU device of at most 4 bytes at a time': { change: at(COMMANDS.readFruData, most(4, 3)) },

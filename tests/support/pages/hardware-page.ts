@@ -20,7 +20,11 @@ export interface HardwareRow {
 }
 
 const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
-  ...{ type, kind, name, feature, proofs },
+  type,
+  kind,
+  name,
+  feature,
+  proofs,
 });
 const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';

@@ -420,7 +420,11 @@ describe('findService', () => {
     const sockets: TestSocket[] = [];
     const ended = new AbortController();
     const found = findService('baremetal', {
-      ...{ interfaces: [LINK, { ...LINK, address: '198.51.100.1' }], attempts, waitMs: 1000, clock, signal: ended.signal },
+      interfaces: [LINK, { ...LINK, address: '198.51.100.1' }],
+      attempts,
+      waitMs: 1000,
+      clock,
+      signal: ended.signal,
       open: async (_, group) => {
         expect(group).toBe(false);
         sockets.push(new TestSocket());

@@ -36,7 +36,12 @@ const poolOf = (options: Partial<IpmiPoolOptions> = {}): IpmiPool => {
   return pool;
 };
 const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
+  address: '127.0.0.1',
+  port,
+  username: 'admin',
+  password: 'secret',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [3],
   ...changes,
 });
 const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 60_000, signal?: AbortSignal): Promise<Buffer> =>

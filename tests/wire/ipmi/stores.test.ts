@@ -221,7 +221,9 @@ describe('system event log (SEL)', () => {
   const event = entry(1, 0x02, [0x00, 0x10, 0x5e, 0x5f, 0x20, 0x00, 0x04, 0x01, 0x30, 0x81, 0x59, 0x2c, 0x2b]);
   it('decodeSelEntry decodes an event', () =>
     expect(decodeSelEntry(event)).toMatchObject({
-      ...{ id: 1, type: 2, timestamp: 0x5f5e1000 },
+      id: 1,
+      type: 2,
+      timestamp: 0x5f5e1000,
       event: { generator: 0x20, sensorType: 1, sensor: 0x30, eventType: 1, deassertion: true, data: [0x59, 0x2c, 0x2b] },
     }));
   it.each<[string, Buffer, object]>([

@@ -109,7 +109,9 @@ describe('resource', () => {
     const body = {
       Actions: {
         '#A.Do': {
-          ...{ target: '/do', 'Kind@Redfish.AllowableValues': ['x', 5], 'Empty@Redfish.AllowableValues': [] },
+          target: '/do',
+          'Kind@Redfish.AllowableValues': ['x', 5],
+          'Empty@Redfish.AllowableValues': [],
           '@Redfish.ActionInfo': '/info',
         },
         '#A.No': { target: 7 },

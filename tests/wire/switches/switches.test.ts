@@ -39,8 +39,16 @@ describe('switchesIn', () => {
         mac: 'aa:00:00:00:00:01',
         allowedVlans: [5, 7, 8],
         device: {
-          ...{ ngs_save_configuration: 'True', ngs_ssh_reuse_connection: 'True', device_type: 'netmiko_arista_eos', ip: '192.0.2.1' },
-          ...{ username: 'admin', password: 'p', secret: 's', port: '22', ngs_mac_address: 'AA:00:00:00:00:01', ngs_max_connections: '1' },
+          ngs_save_configuration: 'True',
+          ngs_ssh_reuse_connection: 'True',
+          device_type: 'netmiko_arista_eos',
+          ip: '192.0.2.1',
+          username: 'admin',
+          password: 'p',
+          secret: 's',
+          port: '22',
+          ngs_mac_address: 'AA:00:00:00:00:01',
+          ngs_max_connections: '1',
         },
       },
     ]);

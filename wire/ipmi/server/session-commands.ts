@@ -115,8 +115,13 @@ async function passOn(
   // A response from a further hop is inside the response, as with some BMCs. The satellite's own response is a separate message.
   const body = response.after ? Buffer.concat([response.data ?? Buffer.alloc(0), response.after]) : (response.data ?? Buffer.alloc(0));
   const after = encodeLanMessage({
-    ...{ responder: inner.responder, requester: request.requester, lun: inner.lun, sequence: request.sequence, command },
-    ...{ networkFunction: networkFunction + 1, data: Buffer.concat([Buffer.from([response.completionCode]), body]) },
+    responder: inner.responder,
+    requester: request.requester,
+    lun: inner.lun,
+    sequence: request.sequence,
+    command,
+    networkFunction: networkFunction + 1,
+    data: Buffer.concat([Buffer.from([response.completionCode]), body]),
   });
   return { completionCode: COMPLETION.ok, after };
 }

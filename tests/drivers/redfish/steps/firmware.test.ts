@@ -60,7 +60,9 @@ afterEach(async () => {
 const bench = (given: { readonly internal?: JsonObject; readonly info?: JsonObject; readonly options?: object } = {}) =>
   bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', clean_step: { step: 'update', interface: 'firmware', priority: 0 } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      clean_step: { step: 'update', interface: 'firmware', priority: 0 },
       driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...given.info },
       driver_internal_info: given.internal ?? {},
     },

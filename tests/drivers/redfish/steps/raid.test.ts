@@ -8,7 +8,12 @@ import { bmcTask } from '../../bmc-task';
 
 const GIB = 2 ** 30;
 const drive = (id: string, gib: number, more: Partial<Drive> = {}): Drive => ({
-  ...{ path: `/d/${id}`, id, controller: 'C', mediaType: 'HDD', protocol: 'SAS', bytes: gib * GIB },
+  path: `/d/${id}`,
+  id,
+  controller: 'C',
+  mediaType: 'HDD',
+  protocol: 'SAS',
+  bytes: gib * GIB,
   ...more,
 });
 const four = ['a', 'b', 'c', 'd'].map((id) => drive(id, 100));
@@ -105,7 +110,9 @@ describe('steps', () => {
   const bench = (asked: readonly RequestedDisk[] = [disk('1', 10, { volume_name: 'root', is_root_volume: true })]) =>
     bmcTask({
       node: {
-        ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: service.url } },
+        driver: 'redfish',
+        provision_state: 'cleaning',
+        driver_info: { redfish_address: service.url },
         ...(asked.length > 0 ? { target_raid_config: { logical_disks: asked } } : {}),
       },
       driver: { raid: redfishRaid, deploy: fakeDeploy },
@@ -125,7 +132,10 @@ describe('steps', () => {
     const { task, node, events } = bench();
     expect(await run(task, 'create')).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(service.asked.find(({ method }) => method === 'POST')!.body).toEqual({
-      ...{ RAIDType: 'RAID1', CapacityBytes: 10 * GIB, Name: 'root', '@Redfish.OperationApplyTime': 'OnReset' },
+      RAIDType: 'RAID1',
+      CapacityBytes: 10 * GIB,
+      Name: 'root',
+      '@Redfish.OperationApplyTime': 'OnReset',
       Links: { Drives: [link('/d/a'), link('/d/b')] },
     });
     expect(events).toEqual(['power: rebooting']);
