@@ -393,7 +393,7 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
       method,
       path: target.path,
       error: reasonOf(error),
-      stack: (error as Error).stack,
+      stack: error instanceof Error ? error.stack : undefined,
     });
   // The rest of the body is not read.
   const isCutOff = error instanceof Unread && (status === 413 || status === 503);

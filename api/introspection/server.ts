@@ -184,7 +184,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
             method: request.method,
             path: request.url,
             error: reasonOf(error),
-            stack: (error as Error).stack,
+            stack: error instanceof Error ? error.stack : undefined,
           });
         return explain(error);
       })

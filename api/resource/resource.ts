@@ -61,7 +61,9 @@ export interface Resource<
   New extends NewRecord = Present<Inputs[Name]> & NewRecord,
   Query extends ListQuery = ListQuery,
   Before extends Found<RecordType> = Found<RecordType>,
-> extends PatchSteps<RecordType, Name, Before> {
+> extends Omit<PatchSteps<RecordType, Name, Before>, 'find'> {
+  /** Finds what the steps of a PATCH need, and checks its policies. Absent: the record alone, by `POLICY:update`. */
+  readonly find?: PatchSteps<RecordType, Name, Before>['find'];
   /** Its path below /v1. */
   readonly path: string;
   /** The key of its list in responses. */
@@ -280,7 +282,9 @@ export async function updateOf<RecordType extends ResourceRecord, Name extends k
   request: PatchRequest,
   context: ApiContext,
 ): Promise<Answer> {
-  return { status: 200, body: presenterOf(resource, request, context)(await patchRecord(resource, request, context)) };
+  // A resource without a step of its own finds nothing but the record.
+  const find = async () => ({ record: await recordOf(resource, `${resource.policy}:update`, request, context) }) as Before;
+  return { status: 200, body: presenterOf(resource, request, context)(await patchRecord({ find, ...resource }, request, context)) };
 }
 
 export async function removeOf<RecordType extends ResourceRecord>(

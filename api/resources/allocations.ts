@@ -11,7 +11,7 @@ import type { Present } from '../resource/fields';
 import { nodeOf, visibleNode } from '../resource/node-find';
 import { checkFields } from '../resource/present';
 import { withNotifications } from '../resource/notifications';
-import { createOf, listOf, presenterOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
 
 /** A visible node that a query or a body names. If there is none, the request is bad (400). */
@@ -136,7 +136,6 @@ const ALLOCATIONS: Resource<AllocationRecord, 'Allocation', Awaited<ReturnType<t
       },
     };
   },
-  find: async (_patch, request, context) => ({ record: await recordOf(ALLOCATIONS, 'allocation:update', request, context) }),
   patched: (values, _found, patch) => {
     for (const name of valuesAt(patch, '/name'))
       if (name && !equalJson(name, {}) && !isLogicalName(name)) throw invalid(`Cannot update allocation with invalid name '${str(name)}'`);

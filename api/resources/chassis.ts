@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { ChassisRecord } from '../../model/records';
 import { linksTo } from '../resource/present';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { SomeHandlers } from '../resource/handler';
 
 const CHASSIS: Resource<ChassisRecord, 'Chassis'> = {
@@ -21,7 +21,6 @@ const CHASSIS: Resource<ChassisRecord, 'Chassis'> = {
   values: { nodes: ({ uuid }, { base }) => [linksTo(base, `chassis/${uuid}/nodes`)] },
   check: (values) => values,
   create: (record, { store }) => store.chassis.create(record),
-  find: async (_patch, request, context) => ({ record: await recordOf(CHASSIS, 'chassis:update', request, context) }),
   checkPatched(values, { record: { uuid } }) {
     if (values.uuid !== uuid) throw new Fault('Invalid', { message: 'Cannot overwrite UUID for an existing Chassis.' });
     return values;

@@ -1,6 +1,6 @@
 /** /v1/deploy_templates: steps for the deployment of nodes whose instance has a trait with the template's name. */
 import type { DeployTemplateRecord } from '../../model/records';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { SomeHandlers } from '../resource/handler';
 import { asWritten, checkDuplicates, masked, merged, pruned, stored } from '../resource/steps';
 
@@ -28,7 +28,6 @@ const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
     // The response has the numbers as the client wrote them.
     return { ...created, steps: asWritten(record.steps) };
   },
-  find: async (_patch, request, context) => ({ record: await recordOf(TEMPLATES, 'deploy_template:update', request, context) }),
   patched: (values) => ({ ...values, ...('steps' in values ? { steps: pruned(values['steps']) } : {}) }),
   checkPatched({ steps, ...values }, { record: before }) {
     checkDuplicates(steps);

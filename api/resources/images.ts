@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Inputs } from '../schema/operations';
 import type { ImageRecord } from '../../model/records';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { SomeHandlers } from '../resource/handler';
 
 /** Algorithm → the length of its value in hexadecimal. */
@@ -71,7 +71,6 @@ const IMAGES: Resource<ImageRecord, 'Image'> = {
   table: ({ store }) => store.images,
   check,
   create: (record, { store }) => store.images.create(record),
-  find: async (_patch, request, context) => ({ record: await recordOf(IMAGES, 'image:update', request, context) }),
   checkPatched: check,
   // The fields that describe the file are checked together, so they are written together: the last of two concurrent changes stays whole.
   update({ uuid, ...before }, changes, { store }) {

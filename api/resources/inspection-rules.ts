@@ -6,7 +6,7 @@ import { repr } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { InspectionRuleRecord } from '../../model/records';
 import { linksTo } from '../resource/present';
-import { checkDirection, createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { ApiContext, RequestOf, SomeHandlers } from '../resource/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
@@ -64,7 +64,6 @@ const RULES: Resource<InspectionRuleRecord, 'InspectionRule'> = {
   create: (record, { store }) => store.inspectionRules.create({ phase: 'main', ...record }),
   // A patch may name any field. Changes of fields that are not patchable are ignored.
   checkPatch: () => undefined,
-  find: async (_patch, request, context) => ({ record: await recordOf(RULES, 'inspection_rule:update', request, context) }),
   patched(values, { record: before }, patch) {
     // A sensitive rule stays sensitive.
     if (before.sensitive && values['sensitive'] !== true)

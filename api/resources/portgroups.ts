@@ -11,17 +11,7 @@ import type { Present, Values } from '../resource/fields';
 import type { ListQuery } from '../resource/lists';
 import type { Found, PatchRequest } from '../resource/patch';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import {
-  createOf,
-  listOf,
-  recordOf,
-  removeOf,
-  showOf,
-  updateOf,
-  type ListFilter,
-  type ListRequest,
-  type Resource,
-} from '../resource/resource';
+import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../resource/resource';
 import type { Request, SomeHandlers, ApiContext } from '../resource/handler';
 
 type PortgroupQuery = ListQuery & {
@@ -100,7 +90,6 @@ const PORTGROUPS: Resource<PortgroupRecord, 'Portgroup', Present<Inputs['Portgro
   filter,
   check,
   create: (record, { store }) => store.portgroups.create(record),
-  find: async (_patch, request, context) => ({ record: await recordOf(PORTGROUPS, 'portgroup:update', request, context) }),
   patched,
   async checkPatched(values, { record: { uuid } }, _patch, { minor }, { store }) {
     const node = await asBadRequest(store.nodes.find(values.node_uuid), nodeUnknown(values.node_uuid));

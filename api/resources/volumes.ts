@@ -12,17 +12,7 @@ import type { ListQuery } from '../resource/lists';
 import type { PatchRequest } from '../resource/patch';
 import { linksTo } from '../resource/present';
 import { linkedNode, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import {
-  createOf,
-  listOf,
-  recordOf,
-  removeOf,
-  showOf,
-  updateOf,
-  type ListFilter,
-  type ListRequest,
-  type Resource,
-} from '../resource/resource';
+import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../resource/resource';
 import type { Answer, Request, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
@@ -86,7 +76,6 @@ const CONNECTORS: Resource<VolumeConnectorRecord, 'VolumeConnector', Present<Inp
   hidden: ['node:get', (connector) => new Fault('VolumeConnectorNotFound', { connector })],
   table: ({ store }) => store.volumeConnectors,
   create: (record, { store }) => store.volumeConnectors.create(record),
-  find: async (_patch, request, context) => ({ record: await recordOf(CONNECTORS, 'volume:update', request, context) }),
   update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('connector', uuid, changes),
   remove: ({ uuid }, { conductor }) => conductor.deleteVolume('connector', uuid),
 };
@@ -108,7 +97,6 @@ const TARGETS: Resource<VolumeTargetRecord, 'VolumeTarget', Present<Inputs['Volu
   hidden: ['node:get', (target) => new Fault('VolumeTargetNotFound', { target })],
   table: ({ store }) => store.volumeTargets,
   create: (record, { store }) => store.volumeTargets.create(record),
-  find: async (_patch, request, context) => ({ record: await recordOf(TARGETS, 'volume:update', request, context) }),
   update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('target', uuid, changes),
   remove: ({ uuid }, { conductor }) => conductor.deleteVolume('target', uuid),
 };
