@@ -5,19 +5,19 @@ const LONGEST_NAME = 64;
 const MOST_EDITS = 2;
 
 /** Levenshtein distance. Distances above `most` are returned as `most + 1`. */
-function distance(one: string, other: string, most: number): number {
-  if (Math.abs(one.length - other.length) > most) return most + 1;
-  let before = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= one.length; row++) {
+function distance(left: string, right: string, most: number): number {
+  if (Math.abs(left.length - right.length) > most) return most + 1;
+  let before = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row++) {
     const now = [row];
-    for (let column = 1; column <= other.length; column++) {
-      const replaced = before[column - 1]! + (one[row - 1] === other[column - 1] ? 0 : 1);
+    for (let column = 1; column <= right.length; column++) {
+      const replaced = before[column - 1]! + (left[row - 1] === right[column - 1] ? 0 : 1);
       now.push(Math.min(replaced, before[column]! + 1, now[column - 1]! + 1));
     }
     if (Math.min(...now) > most) return most + 1;
     before = now;
   }
-  return before[other.length]!;
+  return before[right.length]!;
 }
 
 /** Options that decide who may do what, or whom this program trusts. */

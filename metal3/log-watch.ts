@@ -69,7 +69,7 @@ async function print(folder: string, name: string, write: (line: string) => void
 async function versionsIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(folder).catch(() => []);
   const found = new Map<string, string>();
-  for (const name of names.filter((one) => one.endsWith('.tar.gz')).sort()) {
+  for (const name of names.filter((candidate) => candidate.endsWith('.tar.gz')).sort()) {
     const status = await stat(join(folder, name)).catch(() => undefined);
     if (status?.isFile()) found.set(name, `${status.size} ${status.mtimeMs}`);
   }

@@ -7,7 +7,7 @@ export const MASK = '******';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 /** Whether both texts are equal. Digests are compared in constant time, so that the duration reveals neither lengths nor contents. */
-export const isSameSecret = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+export const isSameSecret = (left: string, right: string): boolean => timingSafeEqual(digest(left), digest(right));
 
 /** A key that contains one of these words, in either case, holds a secret. */
 const WORDS = [

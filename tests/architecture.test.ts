@@ -544,7 +544,7 @@ it(`no folder has more than ${MOST_FILES} source files`, () => {
  * (Tarjan's algorithm).
  */
 function importCycles(): readonly (readonly Import[])[] {
-  const edges = new Map(sources.map((file) => [withoutSuffix(file), imports.filter((one) => one.file === file)]));
+  const edges = new Map(sources.map((file) => [withoutSuffix(file), imports.filter((candidate) => candidate.file === file)]));
   const place = new Map<string, number>();
   const lowest = new Map<string, number>();
   const stack: string[] = [];

@@ -147,7 +147,7 @@ export function createPool<Note>(
   const addresses = createAddressTable<Note>(range, (address) => changes.record(toText(address), undefined));
 
   // An `until` beyond the lease time (shortened option, changed clock) is cut, to keep the queue ordered.
-  for (const lease of [...leases].sort((one, other) => one.expires_at - other.expires_at)) {
+  for (const lease of [...leases].sort((left, right) => left.expires_at - right.expires_at)) {
     const address = toNumber(lease.address);
     if (!addresses.isFree(address)) changes.record(lease.address, undefined);
     else {

@@ -204,7 +204,7 @@ export function planSubnets(options: DhcpOptions, addressesOf: AddressesOf): rea
     ...lines.filter(({ family }) => family === 4).map((line) => planLine(options, line, addressesOf)),
   ];
   plans.forEach(({ range }, index) => {
-    const other = plans.slice(0, index).find((one) => one.range.first <= range.last && range.first <= one.range.last);
+    const other = plans.slice(0, index).find((plan) => plan.range.first <= range.last && range.first <= plan.range.last);
     if (other) throw new DhcpSetupError(`[boot]dhcp_subnet: the ranges ${other.written} and ${plans[index]!.written} overlap`);
   });
   return plans;

@@ -53,7 +53,9 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
 }
 const unknownSteps = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
   requestedSteps(task, list)
-    .filter((step) => !reservedStep(step) && !offered.some((one) => one.interface === step.interface && one.step === step.step))
+    .filter(
+      (step) => !reservedStep(step) && !offered.some((candidate) => candidate.interface === step.interface && candidate.step === step.step),
+    )
     .map(({ interface: owner, step, args = {} }) => ({
       interface: owner,
       step,

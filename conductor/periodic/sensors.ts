@@ -20,7 +20,7 @@ import { validateInterface } from '../core/validate';
 const OWN_INTERVALS = ['power', 'temperature', 'fan', 'drive'] as const;
 type Timed = (typeof OWN_INTERVALS)[number] | 'other';
 const TIMED: readonly Timed[] = [...OWN_INTERVALS, 'other'];
-const timedAs = (kind: string): Timed => OWN_INTERVALS.find((one) => one === kind.toLowerCase()) ?? 'other';
+const timedAs = (kind: string): Timed => OWN_INTERVALS.find((ownInterval) => ownInterval === kind.toLowerCase()) ?? 'other';
 const intervalOf = (options: Options, timed: Timed): number =>
   timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
 

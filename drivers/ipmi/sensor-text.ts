@@ -17,7 +17,7 @@ export function sensorsOfText(text: string): Sensors {
     });
     const fields = Object.fromEntries(pairs);
     const type = TYPES.map((key) => fields[key])
-      .find((one) => one !== undefined)
+      .find((candidate) => candidate !== undefined)
       ?.split(' ')[0];
     const [name, reading] = [fields['Sensor ID'], fields['Sensor Reading']];
     if (type === undefined || name === undefined || reading === undefined) continue;

@@ -105,9 +105,9 @@ async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): P
 async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
   const metrics = await readLinked(ask, thermal, 'ThermalMetrics');
   const list = listOf(member(metrics?.body, 'TemperatureReadingsCelsius'));
-  const listed = list.map((one, index) => ({
-    identity: text(member(one, 'DataSourceUri'))?.split('/').pop() ?? text(member(one, 'DeviceName')) ?? String(index),
-    body: one,
+  const listed = list.map((item, index) => ({
+    identity: text(member(item, 'DataSourceUri'))?.split('/').pop() ?? text(member(item, 'DeviceName')) ?? String(index),
+    body: item,
   }));
   const sensors = list.length > 0 || chassis === undefined ? [] : ((await linkedCollection(ask, chassis, 'Sensors')) ?? []);
   const read = sensors
@@ -162,9 +162,9 @@ const listOfChassis =
     }
     const within = link === 'Power' ? `:${idOf(found)}` : '';
     return named(
-      listOf(member(found.body, list)).map((one, index) => [
-        `${text(member(one, 'MemberId')) ?? String(index)}${within}@${idOf(chassis)}`,
-        fieldsOf(fields, one),
+      listOf(member(found.body, list)).map((item, index) => [
+        `${text(member(item, 'MemberId')) ?? String(index)}${within}@${idOf(chassis)}`,
+        fieldsOf(fields, item),
       ]),
     );
   };
@@ -192,8 +192,8 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
   const place = linkOf(member(system.body, 'Storage'));
   const found: (readonly [string, JsonObject])[] = [];
   for (const storage of place === undefined ? [] : await collection(ask, place))
-    for (const one of listOf(member(storage.body, 'Drives'))) {
-      const path = linkOf(one);
+    for (const item of listOf(member(storage.body, 'Drives'))) {
+      const path = linkOf(item);
       if (path === undefined || found.length >= MOST) continue;
       found.push(drive((await readResource(ask, path)).body, lastOf(path), idOf(storage), system));
     }

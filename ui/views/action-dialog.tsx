@@ -40,7 +40,7 @@ function After({ applies, outcomes }: { readonly applies: readonly NodeRow[]; re
   void revision.value;
   const byNode = new Map(outcomes.map((outcome) => [outcome.row.uuid, outcome]));
   const rank = ({ uuid }: NodeRow): number => (byNode.get(uuid)?.error === undefined ? 1 : 0);
-  const sorted = [...applies].sort((one, other) => rank(one) - rank(other));
+  const sorted = [...applies].sort((left, right) => rank(left) - rank(right));
   return (
     <div class="names" tabIndex={0} role="region" aria-label="Outcomes">
       <table>

@@ -118,7 +118,7 @@ const association = kind<Association>({
   decode: (bytes) => {
     const inner = bytes.length < 12 ? 'too short' : readOptions(bytes.subarray(12));
     if (typeof inner === 'string') return undefined;
-    const addresses = (inner.get(ADDRESS) ?? []).map((one) => leased.decode(one));
+    const addresses = (inner.get(ADDRESS) ?? []).map((item) => leased.decode(item));
     if (addresses.includes(undefined)) return undefined;
     const [code] = inner.get(STATUS) ?? [];
     return {
@@ -132,7 +132,7 @@ const association = kind<Association>({
   encode: ({ iaid, t1, t2, addresses, status: code }) =>
     Buffer.concat([
       uint32(iaid, t1, t2),
-      ...addresses.map((one) => option(ADDRESS, leased.encode(one))),
+      ...addresses.map((address) => option(ADDRESS, leased.encode(address))),
       ...(code === undefined ? [] : [option(STATUS, status.encode(code))]),
     ]),
 });
@@ -281,12 +281,12 @@ function decodeOptions(bytes: Buffer): { readonly options: Option6Values; readon
   }
   const associations: Record<string, readonly Association[]> = {};
   for (const [code, name] of ASSOCIATIONS) {
-    const values = (found.get(code) ?? []).map((one) =>
+    const values = (found.get(code) ?? []).map((item) =>
       // §21.5: IA_TA has no times.
-      association.decode(name === 'temporary' ? Buffer.concat([one.subarray(0, 4), Buffer.alloc(8), one.subarray(4)]) : one),
+      association.decode(name === 'temporary' ? Buffer.concat([item.subarray(0, 4), Buffer.alloc(8), item.subarray(4)]) : item),
     );
     if (values.includes(undefined)) return { malformed: `option ${code} is invalid` };
-    if (values.length > MOST_ASSOCIATIONS || values.some((one) => one!.addresses.length > MOST_ADDRESSES))
+    if (values.length > MOST_ASSOCIATIONS || values.some((value) => value!.addresses.length > MOST_ADDRESSES))
       return { malformed: `option ${code} is there too often, or has too many addresses` };
     associations[name] = values as readonly Association[];
   }
@@ -318,8 +318,8 @@ const encodeOptions = (options: Option6Values, associations: Associations): Buff
   Buffer.concat([
     ...ROWS.filter(({ name }) => options[name] !== undefined).map((row) => option(row.code, row.kind.encode(options[row.name]))),
     ...ASSOCIATIONS.flatMap(([code, name]) =>
-      associations[name].map((one) => {
-        const encoded = association.encode(one);
+      associations[name].map((item) => {
+        const encoded = association.encode(item);
         return option(code, name === 'temporary' ? Buffer.concat([encoded.subarray(0, 4), encoded.subarray(12)]) : encoded);
       }),
     ),

@@ -57,7 +57,7 @@ function addressBytes(address: string): Buffer {
 /** RFC 6763 §6: strings `key=value`; an empty record is one empty string. */
 function textBytes(text: Readonly<Record<string, string>>): Buffer {
   const strings = Object.entries(text).map(([key, value]) => Buffer.from(`${key}=${value}`).subarray(0, 255));
-  return strings.length === 0 ? Buffer.alloc(1) : Buffer.concat(strings.flatMap((one) => [Buffer.from([one.length]), one]));
+  return strings.length === 0 ? Buffer.alloc(1) : Buffer.concat(strings.flatMap((string) => [Buffer.from([string.length]), string]));
 }
 /** A record's data without its name. Records with equal data do not conflict. */
 export function dataBytes(record: Data): Buffer {
@@ -162,7 +162,7 @@ export function decodeDns(bytes: Buffer): DnsMessage | undefined {
     // RFC 6762 §18.3, §18.11: other operations, and responses with an error, are ignored.
     if ((flags & 0x780f) !== 0 || counts.reduce((sum, count) => sum + count) > MOST_RECORDS) return undefined;
     const times = <T>(count: number, read: () => T): T[] => Array.from({ length: count }, read);
-    const records = (count: number): readonly DnsRecord[] => times(count, () => readRecord(reader)).filter((one) => one !== undefined);
+    const records = (count: number): readonly DnsRecord[] => times(count, () => readRecord(reader)).filter((time) => time !== undefined);
     return {
       id,
       response: (flags & 0x8000) !== 0,

@@ -147,7 +147,7 @@ function geometry(
   sector: number,
 ): { readonly perCluster: number; readonly clusters: number; readonly wide: boolean } {
   for (let perCluster = 1; perCluster * sector <= LARGEST_CLUSTER; perCluster *= 2) {
-    const used = needs.reduce((sum, one) => sum + Math.ceil(one / (perCluster * sector)), 0) + 1;
+    const used = needs.reduce((sum, need) => sum + Math.ceil(need / (perCluster * sector)), 0) + 1;
     const sectors = Math.floor(atLeast / sector) - RESERVED;
     let clusters = Math.floor(sectors / perCluster);
     while (clusters > used && COPIES * fatSectorsOf(clusters, sector) + clusters * perCluster > sectors) clusters--;

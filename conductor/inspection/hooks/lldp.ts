@@ -237,7 +237,7 @@ export function lldpFacts(tlvs: readonly Tlv[]): Readonly<Record<string, unknown
 
 /** The link of a port. A chassis is identified by its MAC address only. */
 export function lldpLink(tlvs: readonly Tlv[]): Readonly<Record<'port_id' | 'switch_id' | 'switch_info', string | undefined>> {
-  const valueOf = (type: number): Buffer | undefined => tlvs.find((one) => one.type === type)?.value;
+  const valueOf = (type: number): Buffer | undefined => tlvs.find((tlv) => tlv.type === type)?.value;
   const chassis = valueOf(1);
   const [port, name] = [valueOf(2), valueOf(5)];
   return {

@@ -170,9 +170,9 @@ const BEFORE_END: readonly string[] = [
 function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   if (timeOf(view) === since) return [];
   const messages = listOf(member(view.bios.body, '@Redfish.Settings', 'Messages')).slice(0, 20);
-  return messages.flatMap((one) => {
-    const severity = textOf(member(one, 'MessageSeverity')) ?? textOf(member(one, 'Severity')) ?? 'OK';
-    const text = textOf(member(one, 'Message')) ?? textOf(member(one, 'MessageId'));
+  return messages.flatMap((message) => {
+    const severity = textOf(member(message, 'MessageSeverity')) ?? textOf(member(message, 'Severity')) ?? 'OK';
+    const text = textOf(member(message, 'Message')) ?? textOf(member(message, 'MessageId'));
     return severity !== 'OK' && text !== undefined ? [shortened(text, 300)] : [];
   });
 }

@@ -56,7 +56,7 @@ export async function firmwareComponents(task: Task): Promise<readonly FirmwareC
     if (bios !== null) found.push({ component: 'bios', current_version: bios, ...unnamed });
     if (bmc !== null) found.push({ component: 'bmc', current_version: bmc, ...unnamed, model: text(member(manager?.body, 'Model')) });
     // Adapters with the same name share one row.
-    const nics = new Map(adapters.flatMap(ofAdapter).map((one) => [one.component, one]));
+    const nics = new Map(adapters.flatMap(ofAdapter).map((item) => [item.component, item]));
     found.push(...nics.values());
     if (found.length > 0) return found;
   } catch (error) {

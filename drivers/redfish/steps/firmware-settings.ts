@@ -24,7 +24,7 @@ export type FirmwareSource = (typeof SOURCES)[number];
 const source: MemberCheck = (value) =>
   typeof value !== 'string'
     ? `${repr(value)} is not of type 'string'`
-    : SOURCES.some((one) => one === value)
+    : SOURCES.some((candidate) => candidate === value)
       ? undefined
       : `${repr(value)} is not one of ${repr(SOURCES)}`;
 const component: MemberCheck = (value) =>

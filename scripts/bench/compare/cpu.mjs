@@ -34,7 +34,7 @@ function treeOf(pid) {
     children.set(parent, [...(children.get(parent) ?? []), child]);
   }
   const found = [String(pid)];
-  for (const one of found) found.push(...(children.get(one) ?? []));
+  for (const item of found) found.push(...(children.get(item) ?? []));
   return found;
 }
 /**
