@@ -108,7 +108,7 @@ const one = (value: string | string[] | undefined): string | undefined => (Array
 
 /** The suffix .json is part of this path at every version. */
 const DOCUMENT = '/v1/openapi.json';
-const MOST_LOG_IN_BYTES = 32 * 1024;
+const MAX_LOG_IN_BYTES = 32 * 1024;
 /** The route in metrics and log if no operation was found. */
 const NO_ROUTE = 'other';
 
@@ -227,7 +227,7 @@ function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopp
     }
     report.route = '/ui';
     const source = sourceOf(request, options);
-    receive(request, source, { bytes: MOST_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
+    receive(request, source, { bytes: MAX_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
       page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>

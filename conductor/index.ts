@@ -53,7 +53,7 @@ export interface RunningConductor extends ConductorApi {
 /** How long work may take to end after the conductor stops; then it is abandoned. Milliseconds. */
 const ABANDON_MS = 10_000;
 /** The longest timer of Node.js. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 /** Pause between two attempts to register the name. */
 const REGISTER_PAUSE_MS = 1000;
 
@@ -204,7 +204,7 @@ async function stopConductor(
     clock.sleep(milliseconds, AbortSignal.any([ended.signal, ...signals])).catch(() => {});
   const seconds = options[drain ? 'DEFAULT.drain_shutdown_timeout' : 'conductor.graceful_shutdown_timeout'];
   const idle = workers.idle();
-  await Promise.race([idle, atMost(seconds === 0 ? LONGEST_MS : seconds * 1000, ...(now ? [now] : []))]);
+  await Promise.race([idle, atMost(seconds === 0 ? MAX_MS : seconds * 1000, ...(now ? [now] : []))]);
   running.stopping.abort(new Error('The conductor is stopping.'));
   await Promise.race([Promise.all([idle, periodics]), atMost(ABANDON_MS)]);
   ended.abort();

@@ -79,12 +79,12 @@ export interface HardwareChange {
   readonly after: JsonObject | null;
 }
 
-const LONGEST_KEY = 255;
+const MAX_KEY = 255;
 const keyOf = (row: ComponentRow, name: Component, thing: JsonObject): string | undefined => {
   if (row.keys.length === 0) return name;
   const key = row.keys.map((member) => thing[member]).find((value) => typeof value === 'string' && value !== '');
   // PostgreSQL refuses U+0000 in texts.
-  return (key as string | undefined)?.replaceAll('\0', '').slice(0, LONGEST_KEY);
+  return (key as string | undefined)?.replaceAll('\0', '').slice(0, MAX_KEY);
 };
 /** Several entries with the same key (multipath) count as one component. */
 function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> | undefined {
@@ -98,10 +98,10 @@ function byKey(row: ComponentRow, name: Component, record: HardwareRecord): Read
   return things;
 }
 /** Characters of a value from a host; longer values are cut. */
-const LONGEST_VALUE = 255;
+const MAX_VALUE = 255;
 const shown = (value: Json): Json => {
   const text = typeof value === 'string' ? value : canonical(value);
-  return text.length > LONGEST_VALUE ? text.slice(0, LONGEST_VALUE) : value;
+  return text.length > MAX_VALUE ? text.slice(0, MAX_VALUE) : value;
 };
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, shown(thing[name])]])));

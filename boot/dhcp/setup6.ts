@@ -5,7 +5,7 @@ import { withHost } from '../../wire/addresses';
 import { formatIpv6, parseIpv6 } from '../../wire/ipv6';
 import type { PoolRange } from './addresses';
 import { formOf, isOnLink, type Dhcpv6Policy } from './dhcpv6';
-import { LARGEST_POOL, type AddressForm } from './pool';
+import { MAX_POOL, type AddressForm } from './pool';
 import { loadersOf, type DhcpOptions } from './setup';
 import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 
@@ -34,7 +34,7 @@ function rangeOf(text: string, width: number, network: bigint): { readonly first
   if (first === undefined || last === undefined || more !== undefined)
     throw new DhcpSetupError('range must be FIRST-LAST, two IPv6 addresses');
   if (last < first) throw new DhcpSetupError('the range ends before it begins');
-  if (last - first >= BigInt(LARGEST_POOL)) throw new DhcpSetupError(`the range has more than ${LARGEST_POOL} addresses`);
+  if (last - first >= BigInt(MAX_POOL)) throw new DhcpSetupError(`the range has more than ${MAX_POOL} addresses`);
   for (const item of [first, last])
     if (!isOnLink({ network, width }, formatIpv6(item))) throw new DhcpSetupError(`the range is not in ${formatIpv6(network)}/${width}`);
   return { first, size: Number(last - first) + 1 };

@@ -47,7 +47,7 @@ export interface SensorMemory {
   own: Times;
 }
 /** Metrics cover at most this number of machines. */
-const MOST_NODES = 20_000;
+const MAX_NODES = 20_000;
 
 /** Registers the metrics that are read from the returned state at each scrape. */
 export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemory {
@@ -138,7 +138,7 @@ async function readNodeSensors(
   const task = sharedTaskOf({ ...context, signal }, node);
   const before = Object.entries(nodes.get(uuid)?.payload ?? {}).filter(([kind]) => !due.has(timedAs(kind)));
   const keep = (payload: JsonObject): void => {
-    if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MOST_NODES)) nodes.delete(uuid);
+    if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MAX_NODES)) nodes.delete(uuid);
     else nodes.set(uuid, { node: { uuid, name, instance_uuid: instance }, payload, readings: readingsOf(payload), at: clock.now() });
   };
   try {

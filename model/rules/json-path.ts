@@ -31,14 +31,14 @@ const below =
     return [...step(value, root), ...members.flatMap((child) => below(step)(child, root))];
   };
 /** Limit of the values that a path selects. Each step of `$|$.$|$` doubles their number. */
-const MOST_FOUND = 100_000;
+const MAX_FOUND = 100_000;
 const chain =
   (first: Step, second: Step): Step =>
   (value, root) => {
     const found: unknown[] = [];
     for (const match of first(value, root)) {
       for (const more of second(match, root)) found.push(more);
-      if (found.length > MOST_FOUND) throw new Error(`the JSON path selects more than ${MOST_FOUND} values`);
+      if (found.length > MAX_FOUND) throw new Error(`the JSON path selects more than ${MAX_FOUND} values`);
     }
     return found;
   };

@@ -21,7 +21,7 @@ const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];
 const PROTECTIVE = 'ee';
-const MOST_EBRS = 128;
+const MAX_EBRS = 128;
 const MiB = 2 ** 20;
 
 /** Null when the disk has no readable partition table. */
@@ -109,7 +109,7 @@ async function readLogical(device: Device, primary: readonly Partition[]): Promi
   const extended = primary.find((entry) => EXTENDED.includes(entry.type));
   const found: Partition[] = [];
   const visited = new Set<number>();
-  for (let at = extended?.start; extended && at !== undefined && !visited.has(at) && visited.size < MOST_EBRS;) {
+  for (let at = extended?.start; extended && at !== undefined && !visited.has(at) && visited.size < MAX_EBRS;) {
     visited.add(at);
     const entries: readonly Partition[] | null = await readMbr(device, at / device.sectorSize);
     const here: Partition | undefined = entries?.find((entry) => !EXTENDED.includes(entry.type));

@@ -27,11 +27,11 @@ const addressOf = (item: ReportedInterface): string | undefined => {
 };
 
 /** Virtual functions count too (SR-IOV). */
-const MOST_INTERFACES = 4096;
+const MAX_INTERFACES = 4096;
 /** Preprocess: plugin_data.all_interfaces, valid_interfaces and macs. Throws if no interface is valid. */
 export function validInterfaces({ node, inventory, options }: InspectionData): readonly Change[] {
   if (!Array.isArray(inventory.interfaces)) throw invalidInventory(node, 'no interfaces present in inventory');
-  if (inventory.interfaces.length > MOST_INTERFACES) throw invalidInventory(node, `more than ${MOST_INTERFACES} interfaces in inventory`);
+  if (inventory.interfaces.length > MAX_INTERFACES) throw invalidInventory(node, `more than ${MAX_INTERFACES} interfaces in inventory`);
   const booted = pxeMac(inventory);
   const all = new Map<string, KnownInterface>();
   for (const item of inventory.interfaces as readonly (ReportedInterface | null)[]) {

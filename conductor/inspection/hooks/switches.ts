@@ -6,9 +6,9 @@ import type { Change, InspectionData } from './hook';
 import { normalMac } from './interfaces';
 
 /** LLDP data of more interfaces is ignored. */
-const MOST_INTERFACES = 64;
+const MAX_INTERFACES = 64;
 /** A frame of 1500 bytes has at most 750 TLVs (§8.4: two bytes each). The rest is ignored. */
-const MOST_TLVS = 750;
+const MAX_TLVS = 750;
 
 /** Interfaces by name. `known`: only those that `validate-interfaces` accepted as well-formed. */
 function interfacesOf(
@@ -34,13 +34,13 @@ function tlvsOf(
   const given =
     (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as JsonObject)[name] : undefined) ?? item['lldp'];
   if (!Array.isArray(given)) return undefined;
-  const tlvs = given.slice(0, MOST_TLVS).map(tlvOf);
+  const tlvs = given.slice(0, MAX_TLVS).map(tlvOf);
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
 }
 
 export function parseLldp(data: InspectionData): readonly Change[] {
   const parsed = interfacesOf(data, false)
-    .slice(0, MOST_INTERFACES)
+    .slice(0, MAX_INTERFACES)
     .flatMap(({ name, item }) => {
       const facts = lldpFacts(tlvsOf(data, name, item)?.tlvs ?? []);
       return Object.keys(facts).length > 0 ? [[name, facts] as const] : [];
