@@ -18,7 +18,7 @@ const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const REMOTE = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LONG = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400];
 
-/** Maximum number of series of a sensor metric. Its labels contain values from machines, which conductor/core/sensor-readings.ts limits. */
+/** Maximum number of series of a sensor metric. Its labels contain values from machines, which conductor/periodic/sensor-samples.ts limits. */
 const MAX_SENSORS = 500_000;
 
 // One row per line, so that the columns are easy to read.

@@ -2,7 +2,7 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { httpBasic } from '../api/auth/http-basic';
-import { createHardware } from '../conductor/core/create-hardware';
+import { createHardware } from '../conductor/hardware/create-hardware';
 import { checkInspectionOptions } from '../conductor/index';
 import { checkAccess } from '../config/access';
 import { usesNeutron } from '../config/derived';

@@ -147,6 +147,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/core',
     'conductor/engine',
     'conductor/flows',
+    'conductor/hardware',
     'conductor/inspection/hooks',
     'conductor/inspection/rules',
     'conductor/introspection',
@@ -161,6 +162,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/mac-lists',
   ],
   'conductor/core': [
+    'conductor/hardware',
     'conductor/runtime',
     'config/options',
     'drivers/agent',
@@ -187,6 +189,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'conductor/flows': ['conductor/core', 'conductor/inspection', 'conductor/requests', 'conductor/steps', 'drivers/interfaces', 'model'],
+  'conductor/hardware': ['config/options', 'drivers/interfaces', 'drivers/read-hardware', 'model'],
   'conductor/inspection': [
     'conductor/conductor',
     'conductor/core',
@@ -198,7 +201,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
     'wire/openstack',
   ],
-  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model', 'model/agent'],
+  'conductor/inspection/hooks': ['conductor/core', 'conductor/hardware', 'config/options', 'model', 'model/agent'],
   'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules', 'wire'],
   'conductor/introspection': [
     'conductor/core',
@@ -222,6 +225,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/requests': [
     'conductor/core',
+    'conductor/hardware',
     'conductor/runtime',
     'conductor/steps',
     'drivers/common',
@@ -361,7 +365,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'api/server',
     'boot',
     'boot/dhcp',
-    'conductor/core/create-hardware',
+    'conductor/hardware/create-hardware',
     'conductor/index',
     'conductor/rpc',
     'config',

@@ -2,7 +2,7 @@
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
-import { cacheFacts } from '../core/hardware-facts';
+import { cacheFacts } from './hardware-facts';
 import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { savedList } from '../steps/running';

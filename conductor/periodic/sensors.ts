@@ -12,7 +12,7 @@ import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
 import { readingsOf, type Readings, type SensorHealth } from '../../drivers/common/sensor-readings';
-import { readingSamples, healthSamples, timeSample } from '../core/sensor-samples';
+import { readingSamples, healthSamples, timeSample } from './sensor-samples';
 import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 

@@ -4,7 +4,7 @@ import { invalidParameter, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { VendorAnswer, VendorMethodInfo } from '../core/call-types';
 import type { Context } from '../core/context';
-import { defaultInterface } from '../core/hardware';
+import { defaultInterface } from '../hardware/hardware';
 import { startTask, taskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 

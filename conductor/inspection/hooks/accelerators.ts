@@ -1,7 +1,7 @@
 /** The PCI devices that the hook `accelerators` recognizes. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { Accelerator } from '../../core/accelerator';
+import type { Accelerator } from '../../hardware/accelerator';
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 

@@ -4,7 +4,7 @@ import type { Options } from '../../../config/options';
 import { freePort } from '../../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHardware } from '../../../conductor/core/create-hardware';
+import { createHardware } from '../../../conductor/hardware/create-hardware';
 import { loadOptions } from '../../../config/load';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
 import type { Interface } from '../../../drivers/interfaces';
