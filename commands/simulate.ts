@@ -195,7 +195,7 @@ async function simulate(given: Arguments): Promise<void> {
   }
 }
 
-const gather = (one: string, before: readonly string[]): readonly string[] => [...before, one];
+const gather = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 const faultsHelp = Object.entries(FAULTS)
   .map(([name, { about }]) => `  ${name.padEnd(16)} ${about}`)
   .join('\n');

@@ -37,7 +37,7 @@ export function routeAddress(routes: string, interfaces: Interfaces): string | u
     .filter(
       ([, destination, , flags, , , , mask]) => destination === '00000000' && mask === '00000000' && (parseInt(flags!, 16) & UP) !== 0,
     )
-    .sort((one, other) => Number(one[6]) - Number(other[6]));
+    .sort((left, right) => Number(left[6]) - Number(right[6]));
   for (const [name, , gateway] of defaults) {
     const addresses = interfaces[name!]?.filter(({ family }) => family === 'IPv4') ?? [];
     const via = addressIn(gateway!);

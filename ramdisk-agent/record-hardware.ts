@@ -16,7 +16,7 @@ function isHardware(tree: Tree, { name }: InventoryDisk): boolean {
   const own = name.replace('/dev/', '').replaceAll('/', '!');
   // The transport of a multipath device is that of its paths.
   const paths = tree.list(`/sys/block/${own}/slaves`);
-  return !VIRTUAL.test(name) && ![own, ...paths].some((one) => REMOTE.includes(transport(tree, one)));
+  return !VIRTUAL.test(name) && ![own, ...paths].some((path) => REMOTE.includes(transport(tree, path)));
 }
 const firmwareOf = (tree: Tree, { name }: InventoryDisk): string | null => {
   const base = `/sys/block/${name.replace('/dev/', '').replaceAll('/', '!')}/device`;

@@ -114,9 +114,9 @@ export function checkDirection(direction: unknown): void {
 type FieldsRequest = Request<OperationTypes & { readonly query: Partial<ListQuery> }>;
 /** Checks `fields` and `sort_dir` as Ironic's schema of the query does. */
 export function checkStrict({ query, isFieldOfPath }: FieldsRequest, rows: readonly FieldRow[], ofVersion = false): void {
-  const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const ordered = [...rows].sort((left, right) => (left.name < right.name ? -1 : 1));
   // Fields of later versions come last.
-  if (ofVersion) ordered.sort((one, other) => one.gate.since - other.gate.since);
+  if (ofVersion) ordered.sort((left, right) => left.gate.since - right.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = (query.fields ?? []).find((field) => !names.includes(field));
   if (unknown !== undefined && !isFieldOfPath) refuse(unknown, names);

@@ -14,7 +14,7 @@ import type { Pool } from './pool';
 const TYPES: readonly (string | undefined)[] = [undefined, 'discover', 'offer', 'request', 'decline', 'ack', 'nak', 'release', 'inform'];
 /** RFC 2132 §9.10: the size that every client accepts, including IP and UDP headers. */
 const SMALLEST_MESSAGE = 576;
-const LARGEST_MESSAGE = 1500;
+const MAX_MESSAGE = 1500;
 const HEADERS = 28;
 
 interface Setup {
@@ -52,7 +52,7 @@ export async function startDhcpv4({ subnets, lookupIn, changed, log, warn, clock
       else log.debug('DHCP: no answer', { ...about, reason: outcome.reason });
       return;
     }
-    const size = Math.min(Math.max(packet.options.maximumMessageSize ?? 0, SMALLEST_MESSAGE), LARGEST_MESSAGE);
+    const size = Math.min(Math.max(packet.options.maximumMessageSize ?? 0, SMALLEST_MESSAGE), MAX_MESSAGE);
     const bytes = encode(outcome.packet, size - HEADERS);
     socket.send(bytes, outcome.port, outcome.address, (error) => {
       if (error) warn('DHCP: an answer could not be sent', { ...about, to: outcome.address, reason: error.message });

@@ -158,7 +158,7 @@ function linksOf(data: JsonObject, interfaces: ReadonlyMap<string, string>): Lin
       for (const { id } of waiting) links.warnings.push(`the vlan_link of VLAN ${quoted(id)} is missing`);
       break;
     }
-    waiting = waiting.filter((one) => !placed.includes(one));
+    waiting = waiting.filter((candidate) => !placed.includes(candidate));
   }
   return links;
 }

@@ -64,7 +64,7 @@ const mostAtOnce = (machines) =>
     .map((protocol) => {
       const all = machines.filter(({ protocols }) => protocols[0] === protocol).map(({ traffic }) => traffic.most);
       const most = Math.max(...all);
-      return `${most} (${protocol}, ${all.filter((one) => one === most).length} of ${all.length})`;
+      return `${most} (${protocol}, ${all.filter((candidate) => candidate === most).length} of ${all.length})`;
     })
     .join(' and ');
 const DRIVERS = { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' };

@@ -45,7 +45,7 @@ async function lastEventOf(uuid) {
   /** @type {readonly { severity: string, created_at: string, event: string }[]} */
   const history = found?.body?.history ?? [];
   const errors = history.filter(({ severity }) => severity === 'ERROR');
-  return errors.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
+  return errors.toSorted((left, right) => (left.created_at < right.created_at ? -1 : 1)).at(-1)?.event;
 }
 /** Sends each machine its next verb. A refused verb is sent again in the next round. */
 async function deploy() {

@@ -58,7 +58,7 @@ function demo() {
 /** The package.json of an installation, without entries for development. */
 function installedManifest() {
   const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;
-  const needed = Object.fromEntries(RUNTIME.map((one) => [one, dependencies[one]]));
+  const needed = Object.fromEntries(RUNTIME.map((item) => [item, dependencies[item]]));
   const files = ['bin', 'dist', 'docs', 'openapi.yaml', 'CHANGELOG.md'];
   const contents = { name, version, description, license, engines, bin, files, dependencies: needed, optionalDependencies };
   return { path: 'package.json', data: Buffer.from(`${JSON.stringify(contents, null, 2)}\n`) };

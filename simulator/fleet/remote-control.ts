@@ -45,7 +45,7 @@ const CHANGES: readonly (readonly [method: string, path: string, change: Change]
     'POST',
     'power',
     async ({ control }, body) => {
-      const action = ACTIONS.find((one) => one === (body as { readonly action?: unknown } | null | undefined)?.action);
+      const action = ACTIONS.find((candidate) => candidate === (body as { readonly action?: unknown } | null | undefined)?.action);
       if (!action) throw new Error(`action is one of ${ACTIONS.join(', ')}`);
       await control.act(action);
     },
@@ -71,13 +71,13 @@ export async function serveRemote(fleet: Fleet, { host, port, log }: { host: str
       refuse(404, 'there are /machines, /machines/NAME and /faults');
       return;
     }
-    const one = name === undefined || name === 'all' ? undefined : byName.get(name);
-    if (name !== undefined && name !== 'all' && !one) {
+    const chosen = name === undefined || name === 'all' ? undefined : byName.get(name);
+    if (name !== undefined && name !== 'all' && !chosen) {
       refuse(404, `there is no machine ${name.slice(0, 80)}`);
       return;
     }
     if (request.method === 'GET' && part === undefined) {
-      sendJson(response, 200, one ? details(one) : { machines: fleet.machines.map(summary) });
+      sendJson(response, 200, chosen ? details(chosen) : { machines: fleet.machines.map(summary) });
       return;
     }
     const change = CHANGES.find(([method, path]) => method === request.method && path === part)?.[2];
@@ -87,12 +87,12 @@ export async function serveRemote(fleet: Fleet, { host, port, log }: { host: str
     }
     try {
       const body = await readJson(request, MAX_BODY);
-      for (const machine of one ? [one] : fleet.machines) await change(machine, body);
+      for (const machine of chosen ? [chosen] : fleet.machines) await change(machine, body);
     } catch (error) {
       refuse(400, reasonOf(error));
       return;
     }
-    sendJson(response, 200, one ? summary(one) : { machines: fleet.machines.length });
+    sendJson(response, 200, chosen ? summary(chosen) : { machines: fleet.machines.length });
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void =>
     void answer(request, response).catch((error: unknown) => {

@@ -46,7 +46,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
   const { machine, vendor, uefi, backends, diskFiles, cdFile } = command;
   const order = ORDER[command.boot.device];
   const counts: Readonly<Record<Source, number>> = { network: machine.macs.length, disk: machine.disks.length, cdrom: 1 };
-  const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
+  const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, item) => sum + counts[item], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
   const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
   // Disables PXE over the other IP version, which would wait a minute for an answer. HTTP boot needs PXE over its own version disabled

@@ -43,8 +43,8 @@ const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
 const allowedAt = (route: MatchedRoute['route']): string =>
-  METHODS.filter((one) => route[one] ?? (one === 'get' && route.answer))
-    .flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]))
+  METHODS.filter((method) => route[method] ?? (method === 'get' && route.answer))
+    .flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
     .join(', ');
 
 /** Rejects when the port is taken. */

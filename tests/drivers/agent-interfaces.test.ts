@@ -26,7 +26,8 @@ const commandsSent = () => agent!.asked.flatMap(({ body }) => (body ? [body] : [
 
 describe('agent RAID interface', () => {
   const disks = { logical_disks: [{ size_gb: 100, raid_level: '1', is_root_volume: true, controller: 'software' }] };
-  const stepOf = (kind: SavedKind, name: string) => agentRaid.steps!.find((one) => one.step === name && one.priority[kind] !== undefined)!;
+  const stepOf = (kind: SavedKind, name: string) =>
+    agentRaid.steps!.find((step) => step.step === name && step.priority[kind] !== undefined)!;
   const planned = (step: string): PlannedStep => ({ interface: 'raid', step, priority: 0, abortable: true });
 
   it('create_configuration sends target_raid_config to the agent and waits', async () => {

@@ -351,7 +351,8 @@ it('no answer, notification, log, metric or process title contains a secret, exc
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
   );
-  for (const one of [String(pid), ...children]) found.push({ place: 'process title', text: readFileSync(`/proc/${one}/cmdline`, 'utf8') });
+  for (const child of [String(pid), ...children])
+    found.push({ place: 'process title', text: readFileSync(`/proc/${child}/cmdline`, 'utf8') });
   await processes.end('swept', 'SIGTERM');
   for (const name of ['server.log', 'audit.log']) found.push({ place: name, text: readFileSync(join(folder, name), 'utf8') });
 
@@ -377,7 +378,7 @@ it('no answer, notification, log, metric or process title contains a secret, exc
   // The searched places contain what they should.
   const textOf = (place: string): string =>
     found
-      .filter((one) => one.place === place)
+      .filter((candidate) => candidate.place === place)
       .map(({ text }) => text)
       .join('\n');
   expect(textOf('webhook')).toContain('baremetal.node.create.end');

@@ -65,7 +65,7 @@ const identify = (strategy: Strategy, token: string, headers: Record<string, str
 const refusal = async (identified: Promise<unknown>): Promise<number> => {
   const error: unknown = await identified.then(
     () => undefined,
-    (one: unknown) => one,
+    (item: unknown) => item,
   );
   if (!(error instanceof Unauthenticated)) throw new Error(`not refused: ${String(error)}`);
   return error.status;

@@ -272,7 +272,7 @@ it.each(FATES)(
         for (const name of BEFORE[operation.name])
           await run(
             node,
-            OPERATIONS.find((one) => one.name === name)!,
+            OPERATIONS.find((candidate) => candidate.name === name)!,
           );
         nodes.push({ node, operation, change, at });
       } catch (error) {

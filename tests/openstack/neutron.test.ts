@@ -214,7 +214,7 @@ describe('the network interface neutron', () => {
     const vif = await newVif();
     await attach(node, vif.id);
     await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'active' });
-    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((one) => one.id !== vif.id), 1);
+    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((candidate) => candidate.id !== vif.id), 1);
     await server.kill();
     server = await startServerProcess(join(folder, 'server'), sections);
     await until('active', isAt(node, ['active']), 100);
@@ -254,7 +254,7 @@ it('[dhcp]dhcp_provider = neutron sets the boot options of Neutron ports, and re
   expect(ipv4.fixed_ips).toHaveLength(1);
   const script = `http://127.0.0.1:${sections['boot']!['http_port']}/boot.ipxe`;
   expect(optionsOf(ipv4)).toEqual(
-    ['150 127.0.0.1', '255 127.0.0.1', '66 127.0.0.1', 'tag:!ipxe,67 snponly.efi', `tag:ipxe,67 ${script}`].map((one) => `4 ${one}`),
+    ['150 127.0.0.1', '255 127.0.0.1', '66 127.0.0.1', 'tag:!ipxe,67 snponly.efi', `tag:ipxe,67 ${script}`].map((item) => `4 ${item}`),
   );
 
   await provision(node, 'manage', 'manageable');

@@ -102,8 +102,8 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${apiPort}`;
   await cloud.keystone.identity.service('baremetal', url);
   await tunnel('out', `127.0.0.1:${apiPort}`, `${lab.address}:${apiPort}`);
-  for (const one of [cloud.keystone.url, cloud.neutron.url, cloud.glance.url])
-    await tunnel('in', `127.0.0.1:${portOf(one)}`, `127.0.0.1:${portOf(one)}`);
+  for (const item of [cloud.keystone.url, cloud.neutron.url, cloud.glance.url])
+    await tunnel('in', `127.0.0.1:${portOf(item)}`, `127.0.0.1:${portOf(item)}`);
 
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const sections = bootingSections(lab);

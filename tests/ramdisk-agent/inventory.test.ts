@@ -57,7 +57,7 @@ describe('readSmbios', () => {
     Buffer.concat([
       Buffer.of(type, area.length + 4, 0, 0),
       area,
-      strings.length > 0 ? Buffer.from(strings.map((one) => `${one}\0`).join('')) : Buffer.of(0),
+      strings.length > 0 ? Buffer.from(strings.map((string) => `${string}\0`).join('')) : Buffer.of(0),
       Buffer.of(0),
     ]);
   const at = (length: number, ...values: readonly (readonly [number, number, number])[]): Buffer => {

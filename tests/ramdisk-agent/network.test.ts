@@ -37,9 +37,9 @@ const withNetworks = (data: unknown): unknown =>
   typeof data === 'object' && data !== null && 'links' in data && !('networks' in data) ? { ...data, networks: [v4('a')] } : data;
 /** One line for an operation. */
 const lines = (data: unknown): readonly string[] =>
-  planNetwork(data, INTERFACES).operations.map((one) => {
-    if (one.kind === 'run') return one.words.join(' ');
-    return one.kind === 'set' ? `${one.path}=${one.value}` : `dhcp ${one.name}`;
+  planNetwork(data, INTERFACES).operations.map((operation) => {
+    if (operation.kind === 'run') return operation.words.join(' ');
+    return operation.kind === 'set' ? `${operation.path}=${operation.value}` : `dhcp ${operation.name}`;
   });
 const UP = ['ip link set eth0 up', 'ip link set eth1 up'];
 

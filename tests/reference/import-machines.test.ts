@@ -65,7 +65,7 @@ beforeAll(async () => {
   // Serves Ironic's files for iPXE at the paths that the firmware of simulated machines requests.
   files = createServer((request, response) => {
     const path = request.url!.replace(/^\/ipxe\//, '/pxelinux.cfg/');
-    const file = [http, join(folder, 'ironic/http')].map((place) => join(place, path)).find((one) => existsSync(one));
+    const file = [http, join(folder, 'ironic/http')].map((place) => join(place, path)).find((candidate) => existsSync(candidate));
     if (file === undefined) response.writeHead(404).end();
     else {
       const bytes = readFileSync(file);

@@ -96,7 +96,7 @@ function alike({ publisher_id, event_type, priority, payload }: Message): object
           OWN.test(name) ? (value === null ? null : 'a value') : Array.isArray(value) ? (value.length > 0 ? value.map(bare) : null) : value,
         ] as const,
     )
-    .sort(([one], [other]) => (one < other ? -1 : 1));
+    .sort(([item], [other]) => (item < other ? -1 : 1));
   return { publisher_id, event_type, priority, ...kind, data: Object.fromEntries(shown) };
 }
 

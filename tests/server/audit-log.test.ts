@@ -51,7 +51,7 @@ it('writes a line for each entry in order, to a file that only its owner may rea
   const path = newPath();
   const { audit } = start(path);
   const paths = Array.from({ length: 1000 }, (_, at) => `/v1/nodes/${at}`);
-  for (const one of paths) audit.record(entry(one));
+  for (const item of paths) audit.record(entry(item));
   await audit.stop();
   expect(pathsOf(path)).toEqual(paths);
   expect(JSON.parse(readFileSync(path, 'utf8').split('\n')[0]!)).toEqual(entry('/v1/nodes/0'));

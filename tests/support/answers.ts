@@ -83,7 +83,7 @@ function createAnswerCheck(): AnswerCheck {
     const key = `${minor} ${operationId}`;
     let projection = projections.get(key);
     if (!projection) {
-      const { paths, components } = documentOfVersion(document, minor, (one) => one.operationId === operationId) as unknown as {
+      const { paths, components } = documentOfVersion(document, minor, (value) => value.operationId === operationId) as unknown as {
         readonly paths: Readonly<Record<string, Readonly<Record<string, Pick<Projection, 'responses'>>>>>;
         readonly components: Pick<Projection, 'schemas'>;
       };
@@ -93,7 +93,7 @@ function createAnswerCheck(): AnswerCheck {
     return projection;
   };
   const validatorOf = (schema: Node, schemas: Node): ValidateFunction => {
-    const components = Object.entries(reachable(schema, schemas)).map(([name, one]) => [name, toJsonSchema(one)]);
+    const components = Object.entries(reachable(schema, schemas)).map(([name, entry]) => [name, toJsonSchema(entry)]);
     const whole = { ...(toJsonSchema(schema) as object), components: { schemas: Object.fromEntries(components) as Node } };
     const text = JSON.stringify(whole);
     const validate = validators.get(text) ?? ajv.compile(whole);

@@ -21,7 +21,7 @@ export interface Step {
 }
 /** The values to choose from. Undefined: the user types the value as text. */
 export function choicesOf({ attribute_type: type, allowable_values: allowed, value }: BiosSetting): readonly string[] | undefined {
-  const known = (allowed ?? []).filter((one): one is string => typeof one === 'string');
+  const known = (allowed ?? []).filter((candidate): candidate is string => typeof candidate === 'string');
   const choices = known.length > 0 ? known : type === 'Boolean' ? (/^[TF]/.test(value ?? '') ? ['True', 'False'] : ['true', 'false']) : [];
   if (choices.length === 0) return undefined;
   return value === null || choices.includes(value) ? choices : [value, ...choices];

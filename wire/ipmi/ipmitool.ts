@@ -26,10 +26,10 @@ interface IpmitoolOptions {
 }
 
 /** Most bytes of output: a BMC's data in it is not trusted. */
-const MOST_OUTPUT = 4 << 20;
+const MAX_OUTPUT = 4 << 20;
 /** Characters of output in an error, and in the log. */
-const MOST_IN_ERROR = 300;
-const MOST_LOGGED = 65_536;
+const MAX_IN_ERROR = 300;
+const MAX_LOGGED = 65_536;
 
 /** Patterns in the standard error of ipmitool 1.8 (`-v`), the most specific first → the failure. */
 const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly string[]) => string, Refusal?])[] = [
@@ -92,7 +92,7 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
     if (groups) return new IpmiError(kind, message(groups), more);
   }
   if (NO_ANSWER.test(text)) return unreachable(target);
-  return new IpmiError('protocol', `ipmitool failed: ${shortened(text.replace(/\s+/g, ' ').trim(), MOST_IN_ERROR) || 'no output'}`);
+  return new IpmiError('protocol', `ipmitool failed: ${shortened(text.replace(/\s+/g, ' ').trim(), MAX_IN_ERROR) || 'no output'}`);
 }
 
 /** The bytes that `raw` prints. Other output is ignored. */
@@ -202,7 +202,7 @@ function execute(target: IpmiTarget, { command: [file, ...args], env, timeoutMs,
       args,
       {
         variables: env,
-        maxBuffer: MOST_OUTPUT,
+        maxBuffer: MAX_OUTPUT,
         signal,
         killSignal: 'SIGKILL',
         encoding: 'latin1',
@@ -275,7 +275,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       signal,
       onEnd: (stderr) => {
         void end().catch(() => {});
-        if (options.debug) log.debug('ipmitool', { args, stderr: shortened(stderr, MOST_LOGGED) });
+        if (options.debug) log.debug('ipmitool', { args, stderr: shortened(stderr, MAX_LOGGED) });
       },
     });
     try {

@@ -99,12 +99,12 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
   // A packet that cannot be sent (no route at the moment) counts as lost, and is sent again.
   const send = (peer: Peer, bytes: Buffer): Promise<void> =>
     new Promise((done) => socketOf(peer.family).send(bytes, peer.port, peer.address, () => done()));
-  const add = (route: Route, one: Listener): (() => void) => {
+  const add = (route: Route, value: Listener): (() => void) => {
     const key = keyOf(route);
     const them = listeners.get(key) ?? new Set();
-    listeners.set(key, them.add(one));
+    listeners.set(key, them.add(value));
     return () => {
-      if (them.delete(one) && them.size === 0) listeners.delete(key);
+      if (them.delete(value) && them.size === 0) listeners.delete(key);
     };
   };
   return {

@@ -94,7 +94,7 @@ export async function membersOf(glance: ServiceClient, id: string, call: Service
   const { body } = await glance.request(`/images/${id}/members`, call);
   const members = isObject(body) ? body['members'] : undefined;
   return Array.isArray(members)
-    ? members.flatMap((one) => (isObject(one) && typeof one['member_id'] === 'string' ? [one['member_id']] : []))
+    ? members.flatMap((member) => (isObject(member) && typeof member['member_id'] === 'string' ? [member['member_id']] : []))
     : [];
 }
 

@@ -9,13 +9,12 @@ export interface Tlv {
 type Facts = Record<string, unknown>;
 
 /** §8: the length field has 9 bits. */
-const LONGEST = 511;
+const MAX = 511;
 /** Parses a pair of type and hexadecimal text; undefined if it is malformed. Malformed TLVs are ignored. */
 export function tlvOf(pair: unknown): Tlv | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [type, text] = pair as readonly unknown[];
-  if (!Number.isInteger(type) || typeof text !== 'string' || text.length > 2 * LONGEST || !/^(?:[0-9a-f]{2})*$/i.test(text))
-    return undefined;
+  if (!Number.isInteger(type) || typeof text !== 'string' || text.length > 2 * MAX || !/^(?:[0-9a-f]{2})*$/i.test(text)) return undefined;
   return { type: type as number, value: Buffer.from(text, 'hex') };
 }
 
@@ -237,7 +236,7 @@ export function lldpFacts(tlvs: readonly Tlv[]): Readonly<Record<string, unknown
 
 /** The link of a port. A chassis is identified by its MAC address only. */
 export function lldpLink(tlvs: readonly Tlv[]): Readonly<Record<'port_id' | 'switch_id' | 'switch_info', string | undefined>> {
-  const valueOf = (type: number): Buffer | undefined => tlvs.find((one) => one.type === type)?.value;
+  const valueOf = (type: number): Buffer | undefined => tlvs.find((tlv) => tlv.type === type)?.value;
   const chassis = valueOf(1);
   const [port, name] = [valueOf(2), valueOf(5)];
   return {

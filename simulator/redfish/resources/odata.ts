@@ -24,7 +24,7 @@ const SINGLE: readonly string[] = [
 const EXTRA = ['Message', 'Settings', 'Resource', 'AttributeRegistry', 'MessageRegistry', 'IPAddresses', 'Event', 'Redundancy'];
 
 const reference = (file: string, namespaces: readonly string[]): string =>
-  `<edmx:Reference Uri="${SCHEMAS}/${file}_v1.xml">${namespaces.map((one) => `<edmx:Include Namespace="${one}"/>`).join('')}</edmx:Reference>`;
+  `<edmx:Reference Uri="${SCHEMAS}/${file}_v1.xml">${namespaces.map((namespace) => `<edmx:Include Namespace="${namespace}"/>`).join('')}</edmx:Reference>`;
 function metadata(): string {
   const references = [
     ...TYPES.map((type) => reference(type, [type, typeName(type).slice(1, -type.length - 1)])),
@@ -69,7 +69,7 @@ export const ODATA_ROUTES: readonly Route[] = [
   {
     path: '/JsonSchemas/{schema}',
     get: ({ path, values: [id] }) => {
-      const type = TYPES.find((one) => one === id);
+      const type = TYPES.find((candidate) => candidate === id);
       const versioned = type && typeName(type).slice(1, -type.length - 1);
       return (
         type &&

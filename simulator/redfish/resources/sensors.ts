@@ -51,7 +51,7 @@ function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<Anal
 const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
 const CAPACITY_WATTS = 750;
 const MAINS_VOLTS = 230;
-const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((one) => one.type === type);
+const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((candidate) => candidate.type === type);
 const [SUPPLY] = ofType('Power') as [ChassisSensor];
 
 const reading = ({ system }: SystemContext, { on, off }: ChassisSensor): number | null => (system.isOn() ? on : (off ?? null));

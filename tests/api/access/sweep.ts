@@ -328,7 +328,7 @@ it('the page gives the machines of the demonstration to whom the rules say', asy
     const bare = '/ui/demo-machines';
     const answer = page.answer({ request, bare, path: bare, search: '', source: 's', body: Buffer.alloc(0) });
     const status = await answer.then(
-      (one) => one.status,
+      (item) => item.status,
       (error: unknown) => (error as { readonly status: number }).status,
     );
     expect([caller.name, status]).toEqual([caller.name, may(caller, 'node:create') ? 200 : 403]);

@@ -313,7 +313,7 @@ describe('planSubnets6', () => {
       policy: { tftpServer: 'fd00:77::1', httpUrl: 'http://[fd00:77::1]:8080', network: parseIpv6('fd00:77::') },
     });
     expect(plans[1]).toMatchObject({ direct: false, policy: { tftpServer: 'fd00:77::1' } });
-    expect(advertisementOf(plans.filter((one) => one.direct))).toEqual({
+    expect(advertisementOf(plans.filter((candidate) => candidate.direct))).toEqual({
       dhcp: true,
       routerSeconds: 0,
       mtu: 9000,

@@ -22,7 +22,7 @@ beforeEach(() => {
   service.asked.length = 0;
 });
 afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close();
+  for (const item of opened.splice(0)) await item.close();
 });
 afterAll(() => service.shut());
 

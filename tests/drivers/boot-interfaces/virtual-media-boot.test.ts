@@ -319,7 +319,7 @@ describe('validate', () => {
   const error = (given: Given): Promise<unknown> =>
     redfishVirtualMediaBoot.validate!(bench(given).task).then(
       () => 'fine',
-      (one: unknown) => (one as Error).message,
+      (item: unknown) => (item as Error).message,
     );
   it.each<[string, Given, string]>([
     ['kernel and ramdisk', {}, 'fine'],

@@ -87,8 +87,8 @@ describe('driver_info', () => {
     ],
   ])('validate rejects %j with the message of Ironic', async (info, message) => {
     const { task } = bench({ node: { driver_info: info } });
-    for (const one of [ipmiPower, ipmiManagement, ipmiVendor])
-      await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
+    for (const item of [ipmiPower, ipmiManagement, ipmiVendor])
+      await expect(item.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
   it.each([
     [{ ipmi_bridging: 'single', ipmi_target_channel: '16', ipmi_target_address: '0x20' }, 'ipmi_target_channel "16"'],

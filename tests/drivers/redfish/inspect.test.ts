@@ -22,7 +22,9 @@ const ref = (path: string): JsonObject => ({ '@odata.id': path });
 /** Adds a collection with its members to the service. */
 function collection(path: string, members: readonly JsonObject[]): void {
   service.resources[path] = { Members: members.map((_, index) => ref(`${path}/${index}`)) };
-  members.forEach((one, index) => (service.resources[`${path}/${index}`] = { '@odata.id': `${path}/${index}`, Id: String(index), ...one }));
+  members.forEach(
+    (member, index) => (service.resources[`${path}/${index}`] = { '@odata.id': `${path}/${index}`, Id: String(index), ...member }),
+  );
 }
 const system = (more: JsonObject): void => void Object.assign(service.resources[SYSTEM] as object, more);
 

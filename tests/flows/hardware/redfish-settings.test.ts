@@ -21,7 +21,7 @@ const manageable = async (machine: number): Promise<string> => {
 };
 const settings = async (uuid: string): Promise<Readonly<Record<string, Shown>>> => {
   const { bios } = (await whole.call('GET', `/v1/nodes/${uuid}/bios?detail=True`)).body as { readonly bios: readonly Shown[] };
-  return Object.fromEntries(bios.map((one) => [one['name'] as string, one]));
+  return Object.fromEntries(bios.map((bio) => [bio['name'] as string, bio]));
 };
 const clean = async (uuid: string, steps: readonly object[]): Promise<Shown> => {
   await whole.order(uuid, 'clean', { clean_steps: steps });

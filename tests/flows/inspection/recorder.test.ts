@@ -65,7 +65,7 @@ const metric = async (line: string): Promise<number> => {
   return Number(
     text
       .split('\n')
-      .find((one) => one.startsWith(line))
+      .find((candidate) => candidate.startsWith(line))
       ?.slice(line.length) ?? 0,
   );
 };

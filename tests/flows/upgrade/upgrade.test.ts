@@ -133,7 +133,7 @@ test.each(Object.entries(SITES))(
       const headers = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
       const response = await fetch(`${server!.apiUrl!}/v1/drivers`, { headers, signal: timeoutSignal(60_000) });
       const body = (await response.json()) as { readonly drivers?: readonly { readonly name: string }[] };
-      return response.ok ? body.drivers!.map((one) => one.name).sort() : response.status;
+      return response.ok ? body.drivers!.map((driver) => driver.name).sort() : response.status;
     };
     expect(await drivenBy('admin:of-the-administrator')).toEqual(drivers);
     expect(await drivenBy('admin:of-nobody')).toBe(401);

@@ -157,7 +157,7 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
     ...more,
     ...drives,
   ]);
-  const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((one) => one.path === path)?.body;
+  const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((candidate) => candidate.path === path)?.body;
   return {
     process: qemu,
     url,

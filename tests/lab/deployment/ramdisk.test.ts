@@ -159,7 +159,7 @@ it(
     const node = { properties: { skip_block_devices: skipped }, driver_internal_info: {} };
     expect(await clean('erase_devices_metadata', node)).toMatchObject({ command_status: 'SUCCEEDED' });
     execFileSync('sync');
-    for (const name of Object.keys(DISKS).filter((one) => one !== 'stick'))
+    for (const name of Object.keys(DISKS).filter((key) => key !== 'stick'))
       expect([name, ...places(name)]).toEqual([name, ['usb', 'vmfs'].includes(name) ? 'secret' : '\0'.repeat(6), 'secret']);
     expect(readFileSync(diskFile(folder, 'stick')).includes('secret')).toBe(true);
 

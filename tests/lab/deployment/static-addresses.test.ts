@@ -197,14 +197,14 @@ it.each(CASES.map((row, index) => ({ ...row, index })))(
     const { inventory } = (await call('GET', `/nodes/${name}/inventory`)) as {
       readonly inventory: { readonly interfaces: readonly JsonObject[] };
     };
-    const carrier = inventory.interfaces.find((one) => one[`ipv${wanted}_address`] === address);
+    const carrier = inventory.interfaces.find((candidate) => candidate[`ipv${wanted}_address`] === address);
     expect(carrier).toMatchObject({
       name: expect.stringMatching(bonded ? /^bond.*\.5$/ : /^e/) as string,
       mac_address: machine.mac,
       has_carrier: true,
     });
     // Interfaces in the bond keep the MAC addresses of their ports.
-    expect(inventory.interfaces.map((one) => one['mac_address'])).toEqual(expect.arrayContaining(macs));
+    expect(inventory.interfaces.map((item) => item['mac_address'])).toEqual(expect.arrayContaining(macs));
 
     await reach(machine, 'available', { target: 'provide' });
     const source = `http://${wanted === 4 ? '10.77.0.1' : `[${HOST[6]}]`}:8080/lab.raw`;

@@ -188,7 +188,7 @@ it(
     };
     await call('PATCH', `/nodes/${machine.name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
     const deployed = await reach(machine, 'active', { target: 'active' });
-    expect(deployed.vlans.filter((one) => one !== VLANS.idle)).toEqual([VLANS.provisioning, VLANS.tenant]);
+    expect(deployed.vlans.filter((candidate) => candidate !== VLANS.idle)).toEqual([VLANS.provisioning, VLANS.tenant]);
     // The deployed system has an address from the tenant's network only.
     await until(
       PATIENCE,

@@ -9,7 +9,7 @@ const GiB = 2 ** 30;
 
 export function expectKnown(data: { readonly inventory: Inventory } & JsonObject): void {
   const { inventory } = data;
-  const [first, second] = KNOWN.macs.map((mac) => inventory.interfaces.find((one) => one.mac_address === mac)!);
+  const [first, second] = KNOWN.macs.map((mac) => inventory.interfaces.find((candidate) => candidate.mac_address === mac)!);
   expect(inventory.interfaces).toHaveLength(2);
   expect(first).toMatchObject({
     ipv4_address: '10.0.2.15',
@@ -30,7 +30,7 @@ export function expectKnown(data: { readonly inventory: Inventory } & JsonObject
   expect(inventory).toMatchObject({ bmc_address: null, bmc_v6address: null, boot: { current_boot_mode: 'bios' } });
   expect(inventory.boot?.pxe_interface).toBe(`01-${KNOWN.macs[0].replaceAll(':', '-')}`);
 
-  const disk = (serial: string): JsonObject | undefined => inventory.disks!.find((one) => one.serial === serial);
+  const disk = (serial: string): JsonObject | undefined => inventory.disks!.find((candidate) => candidate.serial === serial);
   expect(inventory.disks).toHaveLength(3);
   const same = { logical_sectors: 512, physical_sectors: 512 };
   expect(disk('VIRTIO1')).toMatchObject({ ...same, size: 5 * GiB, wwn: null });
@@ -51,7 +51,7 @@ export function expectKnown(data: { readonly inventory: Inventory } & JsonObject
   expect(data['boot_interface']).toBe(inventory.boot?.pxe_interface);
 
   const numa = data['numa_topology'] as Record<'ram' | 'cpus' | 'nics', readonly JsonObject[]>;
-  expect(numa.ram.map((one) => one['numa_node']).sort()).toEqual([0, 1]);
+  expect(numa.ram.map((item) => item['numa_node']).sort()).toEqual([0, 1]);
   const byThread = [...numa.cpus].sort((a, b) => JSON.stringify(a['thread_siblings']).localeCompare(JSON.stringify(b['thread_siblings'])));
   expect(byThread.map(({ numa_node: node, thread_siblings: threads }) => [node, threads])).toEqual([
     [0, [0]],

@@ -61,7 +61,7 @@ async function qmp(path: string, commands: readonly object[]): Promise<void> {
   try {
     await once(socket, 'connect', { signal: timeoutSignal(5000) });
     const all = [{ execute: 'qmp_capabilities' }, ...commands];
-    socket.write(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    socket.write(all.map((item) => `${JSON.stringify(item)}\n`).join(''));
     const answers = (): readonly string[] => said.split('\n').filter((line) => /"(return|error)"/.test(line));
     await until(
       240,
@@ -189,7 +189,7 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
       .filter((line) => line.endsWith('}'))
       .map((line) => JSON.parse(line) as Posted);
   const first = async (path: string, seconds: number): Promise<Posted> => {
-    const find = (): Posted | undefined => posted().find((one) => one.path === path);
+    const find = (): Posted | undefined => posted().find((candidate) => candidate.path === path);
     const describe = (): string => `${path}: ${errors}\n${consoleEnd({ consoleFile })}`;
     await until(seconds, describe, () => {
       if (qemu.exitCode !== null || qemu.signalCode !== null)

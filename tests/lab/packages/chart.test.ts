@@ -46,9 +46,9 @@ const kustomize = async (path: string): Promise<string> =>
 /** Validates with the schemas of Kubernetes and of the Prometheus operator, which permit no other members. @returns the kinds */
 async function validate(text: string): Promise<readonly string[]> {
   const file = join(folder, 'resources.yaml');
-  const isMonitor = (one: string): boolean => /^kind: ServiceMonitor$/m.test(one);
+  const isMonitor = (value: string): boolean => /^kind: ServiceMonitor$/m.test(value);
   const resources = text.split(/^---$/m);
-  writeFileSync(file, resources.filter((one) => !isMonitor(one)).join('---'));
+  writeFileSync(file, resources.filter((resource) => !isMonitor(resource)).join('---'));
   await run(join(validator, 'kubernetes-validate'), ['--strict', '-k', '1.34', file]);
   for (const resource of parsed(resources.filter(isMonitor).join('---')))
     if (!validMonitor(resource)) throw new Error(`ServiceMonitor: ${JSON.stringify(validMonitor.errors)}`);
@@ -61,7 +61,7 @@ function closed(schema: Schema): Schema {
   const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
     if (key === 'items' || key === 'additionalProperties') return [key, typeof value === 'object' ? closed(value as Schema) : value];
     if (key !== 'properties') return [key, value];
-    return [key, Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, one]) => [name, closed(one)]))];
+    return [key, Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, entry]) => [name, closed(entry)]))];
   });
   const isClosed = 'properties' in schema && !('additionalProperties' in schema);
   return { ...Object.fromEntries(entries), ...(isClosed ? { additionalProperties: false } : {}) };
@@ -195,7 +195,7 @@ describe('kustomize', () => {
       resources
         .filter(({ kind }) => kind !== 'ConfigMap')
         .map((resource) => JSON.parse(JSON.stringify(resource, omitted)) as Resource)
-        .sort((one, other) => (`${one.kind} ${one.metadata.name}` < `${other.kind} ${other.metadata.name}` ? -1 : 1));
+        .sort((left, right) => (`${left.kind} ${left.metadata.name}` < `${right.kind} ${right.metadata.name}` ? -1 : 1));
     expect(plain(base)).toEqual(plain(made));
   });
 });

@@ -59,7 +59,7 @@ function ours({ drives, asked }: Case): Planned {
       volumes: volumes.map(({ request: { volume_name: name }, drives: chosen, bytes }) => ({
         name: name!,
         bytes,
-        drives: drives.filter((one) => chosen.includes(one)).map(({ id }) => id),
+        drives: drives.filter((drive) => chosen.includes(drive)).map(({ id }) => id),
       })),
     };
   } catch (error) {
@@ -94,12 +94,12 @@ it('our server chooses the drives for RAID volumes as Ironic does, on many rando
   expect(theirs).toHaveLength(cases.length);
   const different: unknown[] = [];
   const counted: Record<string, number> = {};
-  cases.forEach((one, n) => {
-    const defect = isDefect(one, theirs[n]!);
-    const mine = ours(one);
+  cases.forEach((row, n) => {
+    const defect = isDefect(row, theirs[n]!);
+    const mine = ours(row);
     const what = defect ?? (mine.volumes ? 'planned' : 'refused');
     counted[what] = (counted[what] ?? 0) + 1;
-    if (defect === undefined && !isAlike(one, mine, theirs[n]!)) different.push({ case: one, mine, theirs: theirs[n] });
+    if (defect === undefined && !isAlike(row, mine, theirs[n]!)) different.push({ case: row, mine, theirs: theirs[n] });
   });
   expect(different.slice(0, 3)).toEqual([]);
   // Both outcomes occur often enough to mean something.

@@ -464,26 +464,26 @@ export const OPERATIONS: readonly Operation[] = [
   // Volumes.
   once('GET volume', '/v1/volume'),
   get('GET node volume', ({ node }) => `/v1/nodes/${node}/volume`),
-  ...(['connector', 'target'] as const).flatMap((one) => [
-    once(`GET ${one}s`, `/v1/volume/${one}s`),
-    once(`GET ${one}s detail`, `/v1/volume/${one}s?detail=True`),
-    get(`GET ${one}s of a node`, ({ node }) => `/v1/volume/${one}s?node=${node}`),
-    get(`GET node ${one}s`, ({ node }) => `/v1/nodes/${node}/volume/${one}s`),
-    get(`GET ${one}`, (things) => `/v1/volume/${one}s/${things[one]}`),
-    get(`GET missing ${one}`, ({ missing }) => `/v1/volume/${one}s/${missing}`),
+  ...(['connector', 'target'] as const).flatMap((item) => [
+    once(`GET ${item}s`, `/v1/volume/${item}s`),
+    once(`GET ${item}s detail`, `/v1/volume/${item}s?detail=True`),
+    get(`GET ${item}s of a node`, ({ node }) => `/v1/volume/${item}s?node=${node}`),
+    get(`GET node ${item}s`, ({ node }) => `/v1/nodes/${node}/volume/${item}s`),
+    get(`GET ${item}`, (things) => `/v1/volume/${item}s/${things[item]}`),
+    get(`GET missing ${item}`, ({ missing }) => `/v1/volume/${item}s/${missing}`),
     send(
-      `PATCH ${one}`,
+      `PATCH ${item}`,
       'PATCH',
-      (things) => `/v1/volume/${one}s/${things[one]}`,
+      (things) => `/v1/volume/${item}s/${things[item]}`,
       () => [{ op: 'add', path: '/extra', value: {} }],
     ),
-    ...lifeOf(one, `volume/${one}s`, one === 'connector' ? 'newConnector' : 'newTarget', MAKER[one]!),
+    ...lifeOf(item, `volume/${item}s`, item === 'connector' ? 'newConnector' : 'newTarget', MAKER[item]!),
     send(
-      `POST ${one} of a missing node`,
+      `POST ${item} of a missing node`,
       'POST',
-      () => `/v1/volume/${one}s`,
+      () => `/v1/volume/${item}s`,
       ({ missing }) =>
-        one === 'connector'
+        item === 'connector'
           ? { node_uuid: missing, type: 'ip', connector_id: 'x' }
           : { node_uuid: missing, volume_type: 'iscsi', volume_id: 'x', boot_index: 1 },
     ),

@@ -69,5 +69,5 @@ it('sensors are read from a simulated machine', async () => {
   expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
   for (const kind of ['Fan', 'Temperature', 'Power'])
     expect(Object.values(found[kind]!)).toEqual(expect.arrayContaining([expect.objectContaining({ health: 'OK', state: 'Enabled' })]));
-  expect(Object.values(found['Temperature']!).every((one) => typeof one['reading_celsius'] === 'number')).toBe(true);
+  expect(Object.values(found['Temperature']!).every((value) => typeof value['reading_celsius'] === 'number')).toBe(true);
 });

@@ -43,7 +43,7 @@ export function oddStores({ change }: OddStore): { readonly ask: SendCommand; re
   const stores: Stores = { sel: ALL.map(selEntry), reservation: 0 };
   const asked: Asked[] = [];
   const chain = (records: readonly Buffer[], { data, id, offset }: Asked): Buffer => {
-    const index = id === 0 ? 0 : records.findIndex((one) => one.readUInt16LE(0) === id);
+    const index = id === 0 ? 0 : records.findIndex((candidate) => candidate.readUInt16LE(0) === id);
     const record = records[index];
     if (!record) throw refusal(0xcb);
     if (offset > 0 && data[0] !== stores.reservation) throw refusal(0xc5);
@@ -66,10 +66,11 @@ export function oddStores({ change }: OddStore): { readonly ask: SendCommand; re
     ],
   ];
   const ask: SendCommand = async (code, data) => {
-    const times = asked.filter((one) => same(one.code, code) && one.data.slice(2).join() === data.slice(2).join()).length + 1;
+    const times =
+      asked.filter((candidate) => same(candidate.code, code) && candidate.data.slice(2).join() === data.slice(2).join()).length + 1;
     const it: Asked = { code, data, id: data[2]! | (data[3]! << 8), offset: data[4] ?? 0, times };
     asked.push(it);
-    const row = rows.find(([one]) => same(one, code));
+    const row = rows.find(([candidate]) => same(candidate, code));
     if (!row) throw refusal(0xc1);
     return change(() => row[1](it), it, stores);
   };

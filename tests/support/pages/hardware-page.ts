@@ -294,7 +294,7 @@ export function hardwarePage(): string {
     '',
     `| interface | feature | ${COUNTERPARTS.join(' | ')} |`,
     `|---|---|${COUNTERPARTS.map(() => '---|').join('')}`,
-    ...HARDWARE.filter((one) => one.type === type).map(
+    ...HARDWARE.filter((candidate) => candidate.type === type).map(
       ({ kind, name, feature, proofs }) =>
         `| ${kind} \`${name}\` | ${feature} | ${COUNTERPARTS.map((counterpart) => link(proofs[counterpart])).join(' | ')} |`,
     ),

@@ -61,7 +61,7 @@ const messageIn = (bytes: Buffer): { readonly packet: Packet; readonly message: 
   return packet && message && { packet, message };
 };
 const sent = ({ seen }: Relay, toServer: boolean): NonNullable<ReturnType<typeof messageIn>>[] =>
-  seen.flatMap((one) => (one.toServer === toServer ? (messageIn(one.packet) ?? []) : []));
+  seen.flatMap((item) => (item.toServer === toServer ? (messageIn(item.packet) ?? []) : []));
 describe('session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];

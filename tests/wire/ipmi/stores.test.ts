@@ -237,7 +237,7 @@ describe('system event log (SEL)', () => {
     const entries = [event, entry(7, 0xe0, []), entry(9, 0x02, [])];
     const ask: SendCommand = async (_, data) => {
       const id = data[2]! | (data[3]! << 8);
-      const index = id === 0 ? 0 : entries.findIndex((one) => one.readUInt16LE(0) === id);
+      const index = id === 0 ? 0 : entries.findIndex((candidate) => candidate.readUInt16LE(0) === id);
       return Buffer.concat([entries[index + 1]?.subarray(0, 2) ?? Buffer.from([0xff, 0xff]), entries[index]!]);
     };
     const { entries: read, isWhole } = await readSel(ask);

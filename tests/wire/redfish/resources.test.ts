@@ -229,6 +229,6 @@ describe('task', () => {
   it('followTask fails after the timeout', async () => {
     const { slept, over } = follow([], 20_000);
     await expect(over).rejects.toMatchObject({ kind: 'task', message: 'the task /monitor is not over after 20 s' });
-    expect(slept.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(20_000);
+    expect(slept.reduce((sum, item) => sum + item, 0)).toBeLessThanOrEqual(20_000);
   });
 });

@@ -147,7 +147,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     await expect(silent).rejects.toThrow('stopped');
     const lost = worker.change({ ...change, port: 'silent' }, never);
     const ended = [lost, worker.change({ ...change, port: 'end' }, never)];
-    for (const one of ended) await expect(one).rejects.toThrow(/^the worker for switches ended: ValueError: odd$/);
+    for (const item of ended) await expect(item).rejects.toThrow(/^the worker for switches ended: ValueError: odd$/);
     await worker.change(change, never);
     await worker.close();
   });

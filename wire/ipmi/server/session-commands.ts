@@ -104,7 +104,7 @@ async function passOn(
   const channel = request.data[0] ?? 0;
   const inner = decodeLanMessage(request.data.subarray(1));
   if (!inner || (inner.networkFunction & 1) !== 0) return refuse(COMPLETION.invalidField);
-  const satellite = satellites.find((one) => one.address === inner.responder && one.channel === (channel & 0x0f));
+  const satellite = satellites.find((candidate) => candidate.address === inner.responder && candidate.channel === (channel & 0x0f));
   // 0x83: no controller at that address.
   if (!satellite) return refuse(0x83);
   const { networkFunction, command, data } = inner;

@@ -92,7 +92,7 @@ describe('steps', () => {
         return { status: 200, body: { Members: members, '@Redfish.OperationApplyTimeSupport': { SupportedValues: times } } };
       if (path in tasks) return tasks[path];
       if (method === 'DELETE')
-        members.splice(0, members.length, ...members.filter((one) => (one as { '@odata.id': string })['@odata.id'] !== path));
+        members.splice(0, members.length, ...members.filter((member) => (member as { '@odata.id': string })['@odata.id'] !== path));
       else if (method === 'POST' && path === VOLUMES) {
         const made = `${VOLUMES}/${members.length + 1}`;
         members.push(link(made));
@@ -197,7 +197,7 @@ describe('steps', () => {
     service.reply = (request, ...more) => (request.method === 'DELETE' ? { status, body: {} } : reply(request, ...more));
     const ended = run(task, 'delete').catch(() => ({ kind: 'failed' }));
     expect(await ended).toMatchObject(outcome);
-    expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
+    expect(sent().filter((candidate) => candidate.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
   });
   it('use no drive of an existing volume, and no hot spare', async () => {
     const { task } = bench();
