@@ -76,7 +76,7 @@ async function showBiosSetting(request: RequestOf<'showBiosSetting'>, context: A
   const name = params.setting_name;
   if (!/^[A-Z0-9-._~]+$/i.test(name)) throw invalidParameter(`Schema error: ${repr(name)} does not match '(?i)^[A-Z0-9-._~]+$'`);
   const node = await nodeOf(request, context, 'node:bios:get');
-  const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
+  const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((candidate) => candidate.name === name);
   if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });
   return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? BRIEF : DETAILED, base) } };
 }

@@ -25,7 +25,7 @@ async function listFirmware(request: RequestOf<'listFirmware'>, context: ApiCont
     );
   const shown = [...TIMES, ...(fields ?? [...VERSIONS, ...(minor < IDENTITY_SINCE ? [] : IDENTITY)])];
   const components = await context.store.firmwareComponents.ofNode(node.uuid);
-  const firmware = components.map((one) => Object.fromEntries(shown.map((field) => [field, columnsOf(one)[field]])));
+  const firmware = components.map((component) => Object.fromEntries(shown.map((field) => [field, columnsOf(component)[field]])));
   return { status: 200, body: { firmware } };
 }
 

@@ -17,8 +17,8 @@ async function listIndicators(request: RequestOf<'listIndicators'>, context: Api
   const node = await nodeOf(request, context, 'node:get_indicator_state');
   const table = await context.conductor.listIndicators(node.uuid);
   const indicators = Object.entries(table).flatMap(([component, named]) =>
-    Object.entries(named).map(([one, { readonly, states }]) => {
-      const name = `${one}@${component}`;
+    Object.entries(named).map(([entry, { readonly, states }]) => {
+      const name = `${entry}@${component}`;
       return { name, component, readonly, states, links: linksTo(base, `nodes/${params.node_ident}/management/indicators/${name}`) };
     }),
   );

@@ -52,7 +52,7 @@ function checkValues({ provision_state: state, fault }: NodeQuery): void {
   if (state !== undefined && !Object.hasOwn(STATES, state))
     throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
   if (fault !== undefined && !FAULTS_OF_NODES.includes(fault)) {
-    const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
+    const known = FAULTS_OF_NODES.map((faultsOfNode) => `'${faultsOfNode}'`).join(', ');
     throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
   }
 }

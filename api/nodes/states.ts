@@ -125,7 +125,7 @@ async function checkSteps(
   const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
   for (const step of steps) if (step['execute_on_child_nodes']) await checkChildren(step, node, request, context);
-  const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
+  const names = steps.map(({ interface: item, step }) => `${String(item)}.${String(step)}`);
   const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }

@@ -57,7 +57,7 @@ function createOwnAddresses(clock: Clock): (address: string) => boolean {
     if (isLoopback(address)) return true;
     const now = clock.monotonic?.() ?? clock.now();
     if (now >= until) {
-      known = new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map((one) => canonicalAddress(one.address))));
+      known = new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map((item) => canonicalAddress(item.address))));
       until = now + ADDRESSES_MS;
     }
     return known.has(address);

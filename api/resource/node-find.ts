@@ -52,7 +52,7 @@ export async function findByIdent<Node>(ident: string, minor: number, find: Find
 }
 /** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
 export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext): Promise<NodeRecord> =>
-  findByIdent(ident, minor, (one) => store.nodes.find(one));
+  findByIdent(ident, minor, (value) => store.nodes.find(value));
 
 /**
  * The node of the path. Callers that may not see it get the same response as for a node that does not exist.

@@ -59,7 +59,7 @@ export interface PatchSteps<
 /** Refuses operations on fields that are not patchable. */
 export function checkPaths(patch: readonly PatchOperation[], rows: readonly FieldRow[]): void {
   const isPatchable = ({ path }: PatchOperation): boolean => rows.some(({ name, patch: may }) => may && name === path.split('/')[1]);
-  const wrong = patch.find((one) => !isPatchable(one));
+  const wrong = patch.find((candidate) => !isPatchable(candidate));
   if (!wrong) return;
   const allowed = rows
     .filter((row) => row.patch)

@@ -61,7 +61,7 @@ export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?
 export const rewritesFor = (minor: number): readonly Rewrite[] => REWRITES.filter(({ before }) => minor < before);
 /** The value for older versions. */
 export function rewrite(rules: readonly Rewrite[], field: string, value: unknown): unknown {
-  const rule = rules.find((one) => one.field === field && one.from === value);
+  const rule = rules.find((candidate) => candidate.field === field && candidate.from === value);
   return rule ? rule.to : value;
 }
 
@@ -135,7 +135,7 @@ export async function nodeBytes(
   const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
   const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
   const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
-    shape: (one) => shape + access.to(one).key,
+    shape: (value) => shape + access.to(value).key,
     versions: [node],
     read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
     renderer: () => nodePresenter(view, access, conductors),

@@ -158,8 +158,8 @@ class Router {
     const { rest } = path;
     const isRefused = rest !== 'fields' && rest !== 405 && !isMissing(rest);
     if (isRefused && ['POST', 'PATCH', 'DELETE'].includes(method)) refuseByGate(rest!, 1);
-    const allowed = [path, member, isParameter(path.segments.at(-1)) ? collection : undefined].flatMap((one) => [
-      ...(one?.operations.keys() ?? []),
+    const allowed = [path, member, isParameter(path.segments.at(-1)) ? collection : undefined].flatMap((item) => [
+      ...(item?.operations.keys() ?? []),
     ]);
     throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
   }
@@ -171,7 +171,7 @@ class Router {
   private behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
     for (let length = Math.min(segments.length - 1, this.deepest); length > 1; length--) {
       const start = segments.slice(0, length);
-      const path = this.paths.find((one) => fits(one, start) && one.rest !== null) ?? this.at(start);
+      const path = this.paths.find((candidate) => fits(candidate, start) && candidate.rest !== null) ?? this.at(start);
       if (path) return this.behindPath(path, method, segments, minor, isField);
     }
     throw new Refusal(404);

@@ -54,7 +54,7 @@ async function showConductor(request: RequestOf<'showConductor'>, context: ApiCo
   checkStrict(request, all);
   const { hostname } = params;
   const conductor = (await context.store.conductors.list(context.options['conductor.heartbeat_timeout'])).find(
-    (one) => one.hostname === hostname,
+    (candidate) => candidate.hostname === hostname,
   );
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
   checkFields(fields, all);

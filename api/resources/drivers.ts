@@ -16,7 +16,9 @@ const offersOf = (conductors: readonly ConductorRecord[], type: string): Offers 
 /** Lists show interfaces only with `detail`. */
 const isInterface = ({ name }: FieldRow): boolean => /^(default|enabled)_/.test(name);
 function interfaceField(name: string, offers: Offers): unknown {
-  const kind = INTERFACE_KINDS.find((one) => name === `default_${one}_interface` || name === `enabled_${one}_interfaces`) as InterfaceKind;
+  const kind = INTERFACE_KINDS.find(
+    (interfaceKind) => name === `default_${interfaceKind}_interface` || name === `enabled_${interfaceKind}_interfaces`,
+  ) as InterfaceKind;
   if (name.startsWith('default_')) return offers.map(([, { defaults }]) => defaults[kind]).find((value) => value !== null) ?? null;
   return [...new Set(offers.flatMap(([, { enabled }]) => enabled[kind]))];
 }

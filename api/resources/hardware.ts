@@ -114,7 +114,7 @@ const among = <Word extends string>(
   known: readonly Word[],
 ): readonly Word[] | undefined =>
   words?.map((word) => {
-    const found = known.find((one) => one === word);
+    const found = known.find((candidate) => candidate === word);
     if (found === undefined) throw invalidParameter(`Unknown ${name} ${word}: use ${known.join(', ')}.`);
     return found;
   });

@@ -133,7 +133,7 @@ function checkPatch(patch: readonly PatchOperation[], { minor }: PatchRequest, {
   const rows = document.fields('Port');
   checkPaths(patch, rows);
   const touches = (path: string): boolean =>
-    valuesAt(patch, path).length > 0 || patch.some((one) => one.op === 'remove' && `${one.path}/`.startsWith(`${path}/`));
+    valuesAt(patch, path).length > 0 || patch.some((candidate) => candidate.op === 'remove' && `${candidate.path}/`.startsWith(`${path}/`));
   if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw unacceptable();
   if (minor < 64 && touches('/local_link_connection/network_type')) throw unacceptable();
 }

@@ -86,7 +86,7 @@ async function answeredNode(node: LookupNode, isChanged: boolean, request: Reque
     return found ? [found] : [];
   };
   const [fragment] = await context.fragments.of<AnsweredNode, LookupNode>({
-    shape: (one) => shape + access.to(one).key,
+    shape: (value) => shape + access.to(value).key,
     versions: [isChanged ? { ...node, revision: NO_REVISION } : node],
     read,
     renderer: () => nodePresenter(view, access, []),
@@ -182,7 +182,7 @@ async function heartbeat(request: RequestOf<'heartbeat'>, context: ApiContext): 
   checkEnabled(request, context);
   const { minor, params, jsonSuffix } = request;
   const ident = params.node_ident;
-  const find = (one: string): Promise<AgentNode> => findByIdent(one, minor, (known) => context.store.nodes.findAgent(known));
+  const find = (value: string): Promise<AgentNode> => findByIdent(value, minor, (known) => context.store.nodes.findAgent(known));
   const node = await find(ident).catch((error: unknown) => {
     if (jsonSuffix && error instanceof Fault && error.status === 404) return find(`${ident}.json`);
     throw error;
@@ -299,7 +299,7 @@ async function continueInspection(request: RequestOf<'continueInspection'>, cont
   const { body, query, minor } = request;
   const { inventory, ...plugin } = body;
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
-  const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((one) => (one ? [canonicalAddress(one) ?? one] : []));
+  const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((item) => (item ? [canonicalAddress(item) ?? item] : []));
   const uuid = query.node_uuid;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
   for (const owner of await ownersOf(macs, addresses, uuid, context)) await refuseForeignSource(owner, request, context);

@@ -157,6 +157,6 @@ export const runbookHandlers = {
   replaceRunbookTraits,
   addRunbookTrait,
   removeRunbookTrait: (request, context) =>
-    changeTraits(request, context, (before) => before.filter((one) => one !== request.params.trait)),
+    changeTraits(request, context, (before) => before.filter((candidate) => candidate !== request.params.trait)),
   removeRunbookTraits: (request, context) => changeTraits(request, context, () => []),
 } satisfies SomeHandlers;

@@ -52,7 +52,7 @@ function typesOf(name: string, value: unknown, types: readonly string[]): unknow
   const names = types.map((type) => PYTHON_TYPES[type]!);
   if (!names.includes(typeName(value)))
     throw invalidParameter(
-      `Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${quoted(value)}`,
+      `Expected types ${['NoneType', ...names].map((item) => `<class '${item}'>`).join(', ')} for ${name}: ${quoted(value)}`,
     );
   return value;
 }

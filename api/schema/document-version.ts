@@ -96,7 +96,7 @@ function createSchemaProjection(document: Document, minor: number): SchemaProjec
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
 
   function schemaOf(node: unknown, side: Side, resource?: string, closed = resource !== undefined): unknown {
-    if (Array.isArray(node)) return node.map((one) => schemaOf(one, side));
+    if (Array.isArray(node)) return node.map((item) => schemaOf(item, side));
     if (!isSchema(node)) return node;
     const target = targetOf(node);
     if (target !== undefined) {
@@ -109,13 +109,13 @@ function createSchemaProjection(document: Document, minor: number): SchemaProjec
     if (types) return { anyOf: types.map((type) => (type === 'array' ? { type, items: {} } : { type })) };
     if (node['x-spelled'] === true && side === 'request')
       return { anyOf: [{ type: 'boolean', ...(node['nullable'] === true ? { nullable: true } : {}) }, { type: 'string' }] };
-    const entries = withoutExtensions(node).flatMap(([key, one]): [string, unknown][] => {
-      if (key === 'enum' || key === 'default') return [[key, one]];
-      if (key === 'format' && typeof one === 'string' && PATTERNS[one] !== undefined) return [['pattern', PATTERNS[one]]];
+    const entries = withoutExtensions(node).flatMap(([key, value]): [string, unknown][] => {
+      if (key === 'enum' || key === 'default') return [[key, value]];
+      if (key === 'format' && typeof value === 'string' && PATTERNS[value] !== undefined) return [['pattern', PATTERNS[value]]];
       if (key === 'properties') return [[key, propertiesOf(node.properties!, side, resource)]];
       // Required fields of a new resource are optional in responses, because clients select fields.
       if (resource !== undefined && side === 'response' && (key === 'required' || key === 'oneOf')) return [];
-      return [[key, schemaOf(one, side)]];
+      return [[key, schemaOf(value, side)]];
     });
     return { ...(closed ? { additionalProperties: false } : {}), ...Object.fromEntries<unknown>(entries) };
   }
@@ -201,7 +201,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
       status,
       { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } } },
     ]);
-    const responses = Object.entries(node.responses).map(([status, one]): [string, unknown] => [status, contentOf(one, 'response')]);
+    const responses = Object.entries(node.responses).map(([status, entry]): [string, unknown] => [status, contentOf(entry, 'response')]);
     return {
       operationId: operation.operationId,
       summary: node.summary,
@@ -214,7 +214,7 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   }
   const pathOf = (place: PathItem): object => {
     const node = document.source.paths[place.path]!;
-    const operations = [...place.operations.values()].filter((one) => isGateOpen(one.gate, minor) && isWanted(one));
+    const operations = [...place.operations.values()].filter((operation) => isGateOpen(operation.gate, minor) && isWanted(operation));
     return Object.fromEntries<object>(
       operations.map((operation) => {
         const method = lowered(operation.method);
@@ -224,7 +224,9 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
   };
 
   return Object.fromEntries<object>(
-    document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
+    document.paths
+      .map((place): [string, object] => [place.path, pathOf(place)])
+      .filter(([, candidate]) => Object.keys(candidate).length > 0),
   );
 }
 

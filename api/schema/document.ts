@@ -159,7 +159,7 @@ interface Source {
 const gateOf = ({ 'x-since': since }: Gated, outer: Gate = { since: 1 }): Gate => ({ since: since ?? outer.since });
 /** The name of the schema that a reference refers to. */
 export const targetOf = (schema: Schema | undefined): string | undefined => schema?.$ref?.split('/').at(-1);
-const isKind = (kind: string): kind is ArgumentKind => KINDS.some((one) => one === kind);
+const isKind = (kind: string): kind is ArgumentKind => KINDS.some((candidate) => candidate === kind);
 
 function kindOf({ 'x-types': types, 'x-strict': strict, type, format }: Schema): ArgumentKind {
   if (types) return 'types';
@@ -203,7 +203,7 @@ function operation(method: Method, path: string, place: SourcePath, node: Source
   const { operationId, requestBody, responses, 'x-policy': policy = null, 'x-name': bodyName = null, 'x-listed': listed = null } = node;
   const schema = requestBody?.content['application/json']?.schema;
   const own = declared(path, node.parameters);
-  const outer = declared(path, place.parameters).filter(({ name }) => !own.some((one) => one.name === name));
+  const outer = declared(path, place.parameters).filter(({ name }) => !own.some((candidate) => candidate.name === name));
   const inBody = node['x-arguments'] === true;
   const members = inBody ? Object.entries(schema?.properties ?? {}) : [];
   const { also, rest = null, bodyFirst = false } = OPERATIONS[operationId] ?? {};
@@ -245,7 +245,7 @@ function pathItemOf(path: string, node: SourcePath): PathItem {
     only,
     closed,
     segments: path.split('/').filter(Boolean),
-    operations: new Map(operations.map((one) => [one.method, one])),
+    operations: new Map(operations.map((item) => [item.method, item])),
     arguments: declared(path, node.parameters),
     gate: gateOf(node),
     below: node['x-below'] ?? 404,

@@ -37,7 +37,7 @@ export function toJsonSchema(schema: unknown): unknown {
       key === 'type'
         ? typesOf(value)
         : key === 'properties' && isObject(value)
-          ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toJsonSchema(one)]))
+          ? Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, toJsonSchema(entry)]))
           : // Only x-strict formats are checked here. Others have error messages of their own (arguments.ts).
             key === 'format' && source['x-strict'] === true
             ? `strict ${STRICT_FORMATS[String(value)]!}`
@@ -70,10 +70,10 @@ function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): n
   });
 }
 /** Compares lists by their first difference. */
-function compare(one: readonly (string | number | boolean)[], other: readonly (string | number | boolean)[]): number {
-  for (let index = 0; index < Math.min(one.length, other.length); index++)
-    if (one[index] !== other[index]) return one[index]! < other[index]! ? -1 : 1;
-  return one.length - other.length;
+function compare(left: readonly (string | number | boolean)[], right: readonly (string | number | boolean)[]): number {
+  for (let index = 0; index < Math.min(left.length, right.length); index++)
+    if (left[index] !== right[index]) return left[index]! < right[index]! ? -1 : 1;
+  return left.length - right.length;
 }
 
 const isOfType = (data: unknown, type: string): boolean =>
@@ -96,8 +96,8 @@ function relevance(problem: Problem, parent = ''): (string | number | boolean)[]
     [problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf', !types.some((type) => isOfType(problem.data, type))],
   ];
 }
-function moreRelevant(one: Problem, other: Problem, parent?: string): number {
-  const [a, b] = [relevance(one, parent), relevance(other, parent)];
+function moreRelevant(left: Problem, right: Problem, parent?: string): number {
+  const [a, b] = [relevance(left, parent), relevance(right, parent)];
   for (let index = 0; index < a.length; index++) {
     const order = compare(a[index]!, b[index]!);
     if (order !== 0) return order;
@@ -109,7 +109,7 @@ function moreRelevant(one: Problem, other: Problem, parent?: string): number {
  * `owner`: the error of the choice.
  */
 function bestOf(problems: readonly Problem[], parent?: string): { readonly found: Problem; readonly owner: Problem | undefined } {
-  let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
+  let found = problems.reduce((most, problem) => (moreRelevant(problem, most, parent) > 0 ? problem : most));
   let owner: Problem | undefined;
   while (found.context.length > 0) {
     const { context, instancePath } = found;
@@ -161,7 +161,7 @@ const WORDING: Readonly<Record<string, Wording>> = {
     `${quoted(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
   additionalProperties: (problem, siblings) => {
-    const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
+    const same = siblings.filter((sibling) => sibling.schemaPath === problem.schemaPath && sibling.instancePath === problem.instancePath);
     const names = same.map(({ params }) => params['additionalProperty'] as string).sort();
     return `Additional properties are not allowed (${names.map(repr).join(', ')} ${names.length === 1 ? 'was' : 'were'} unexpected)`;
   },
@@ -245,8 +245,8 @@ const FORMATS = {
 const MAX_VALUES = 2500;
 function isHuge(value: unknown): boolean {
   let count = 0;
-  const visit = (one: unknown): boolean =>
-    ++count > MAX_VALUES || (one !== null && typeof one === 'object' && Object.values(one).some(visit));
+  const visit = (item: unknown): boolean =>
+    ++count > MAX_VALUES || (item !== null && typeof item === 'object' && Object.values(item).some(visit));
   return visit(value);
 }
 
