@@ -34,7 +34,7 @@ import { shardHandlers } from './resources/shards';
 import { stateCountHandlers } from './resources/state-counts';
 import { vendorHandlers } from './resources/vendor-passthru';
 import { volumeHandlers } from './resources/volumes';
-import type { Handlers } from './resource/handler';
+import type { Handlers } from './pipeline/handler';
 
 export const handlers: Handlers = {
   ...biosHandlers,

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { sendRest } from './http/sliced-answers';
-import type { Answer } from './resource/handler';
+import type { Answer } from './pipeline/handler';
 
 type Sent = Pick<Answer, 'status' | 'headers' | 'body'> & { readonly [Form in 'text' | 'bytes']?: Answer[Form] | undefined };
 

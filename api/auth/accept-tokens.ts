@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { Unauthenticated } from '../http/errors';
-import type { Strategy } from '../resource/handler';
+import type { Strategy } from '../pipeline/handler';
 import { isPublic } from './public-paths';
 
 interface GivenToken {

@@ -9,7 +9,7 @@ import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
 import { Unauthenticated } from '../http/errors';
 import { NOBODY } from '../../policy/caller';
-import type { Strategy } from '../resource/handler';
+import type { Strategy } from '../pipeline/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 import { isPublic } from './public-paths';
 import { misspeltRoles } from '../../policy/implied-roles';

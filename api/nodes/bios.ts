@@ -2,9 +2,9 @@
 import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
-import { linksTo } from '../resource/present';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The version from which the attribute registry's fields of a setting are shown. */
 const REGISTRY_SINCE = 74;

@@ -1,9 +1,9 @@
 /** /v1/nodes/X/firmware: the firmware components of a node, as the database has them. */
 import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
-import { columnsOf } from '../resource/fields';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { columnsOf } from '../pipeline/fields';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const TIMES = ['created_at', 'updated_at'];
 const VERSIONS = ['component', 'initial_version', 'current_version', 'last_version_flashed'];

@@ -1,11 +1,11 @@
 /** /v1/nodes/X/history and /v1/nodes/X/children. */
 import { Fault } from '../../model/errors';
 import type { HistoryRecord } from '../../model/records';
-import { projectOfList } from '../resource/access';
-import { checkSortable, envelopeOf, pageOf, recordSlices } from '../resource/lists';
-import { nodeOf } from '../resource/node-find';
-import { rowsToShow } from '../resource/present';
-import type { SomeHandlers, Request, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { checkSortable, envelopeOf, pageOf, recordSlices } from '../pipeline/lists';
+import { nodeOf } from '../pipeline/node-find';
+import { rowsToShow } from '../pipeline/present';
+import type { SomeHandlers, Request, ApiContext } from '../pipeline/handler';
 
 /** Fields in a list without `detail`. Long events are truncated there. */
 const BRIEF = ['uuid', 'created_at', 'severity', 'event', 'links'];

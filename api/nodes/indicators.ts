@@ -1,8 +1,8 @@
 /** /v1/nodes/X/management/inject_nmi and indicators. */
 import { Fault } from '../../model/errors';
-import { linksTo } from '../resource/present';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** An indicator is named `NAME@COMPONENT`. */
 function indicatorOf({ params }: RequestOn<'indicator'>): readonly [component: string, name: string] {

@@ -5,11 +5,11 @@ import { STATES } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
 import type { AliveConductors, NodeFilter, OwnedVersion, RowVersion } from '../../store/store';
 import type { FieldRow } from '../schema/document';
-import { projectOfList } from '../resource/access';
-import { nodeAccess } from '../resource/node-access';
-import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
-import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { nodeAccess } from '../pipeline/node-access';
+import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../pipeline/lists';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../pipeline/present';
+import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
 const UNSORTABLE = [

@@ -3,9 +3,9 @@ import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { location } from '../resource/present';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import { location } from '../pipeline/present';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const accepted = ({ base, params }: RequestOn<'node_ident'>, rest: string): Answer => ({
   status: 202,

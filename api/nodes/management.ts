@@ -1,8 +1,8 @@
 /** /v1/nodes/X/management/boot_device, /v1/nodes/X/inventory, and the extension /v1/nodes/X/sensors. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
-import { nodeOf } from '../resource/node-find';
-import type { SomeHandlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
 export const nodeManagementHandlers = {
   showBootDevice: async (request, context) => {

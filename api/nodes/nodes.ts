@@ -5,13 +5,13 @@ import { repr } from '../../model/python';
 import type { NewNode } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import { refuseByGate } from '../schema/arguments';
-import { checkedRecord, presentOf, refuseNewer } from '../resource/fields';
-import { checkInPlaceOf, checkPolicy } from '../resource/access';
-import { checkFieldsAllowed, checkNewer } from '../resource/lists';
-import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../resource/node-find';
-import { withNotifications } from '../resource/notifications';
-import { checkNodeFields, location, nodeBytes } from '../resource/present';
-import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkedRecord, presentOf, refuseNewer } from '../pipeline/fields';
+import { checkInPlaceOf, checkPolicy } from '../pipeline/access';
+import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
+import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../pipeline/node-find';
+import { withNotifications } from '../pipeline/notifications';
+import { checkNodeFields, location, nodeBytes } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** Whether the caller creates the node as the administrator of its own project. @throws Fault HTTPForbidden */
 function isOwnNode(request: Request, context: ApiContext): boolean {

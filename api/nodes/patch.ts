@@ -5,11 +5,11 @@ import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { FieldRow } from '../schema/document';
-import { checkInPlaceOf } from '../resource/access';
-import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
-import { checkPatch, patchRecord, type Found, type PatchSteps } from '../resource/patch';
-import { nodeBytes } from '../resource/present';
-import type { RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkInPlaceOf } from '../pipeline/access';
+import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../pipeline/node-find';
+import { checkPatch, patchRecord, type Found, type PatchSteps } from '../pipeline/patch';
+import { nodeBytes } from '../pipeline/present';
+import type { RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
 

@@ -2,9 +2,9 @@
 import { invalid, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
-import { checkPolicy } from '../resource/access';
-import type { RequestOf, ApiContext } from '../resource/handler';
-import { checkStepPolicies } from '../resource/step-policies';
+import { checkPolicy } from '../pipeline/access';
+import type { RequestOf, ApiContext } from '../pipeline/handler';
+import { checkStepPolicies } from '../pipeline/step-policies';
 
 /** From this version on, a node approves a runbook by having one of the runbook's traits; before, by having its name as a trait. */
 const TRAITS_SINCE = 112;

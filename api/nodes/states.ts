@@ -9,16 +9,16 @@ import { isGateOpen } from '../../model/versions';
 import { AlreadyRead, type ProvisionArgs } from '../../conductor/conductor';
 import { storableOf } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
-import { checkPolicy } from '../resource/access';
-import { columnsOf } from '../resource/fields';
-import { readableNode } from '../resource/node-access';
-import { nodeOf, visibleNode } from '../resource/node-find';
-import { withMaintenanceNotifications } from '../resource/notifications';
-import { location, rewrite, rewritesFor } from '../resource/present';
+import { checkPolicy } from '../pipeline/access';
+import { columnsOf } from '../pipeline/fields';
+import { readableNode } from '../pipeline/node-access';
+import { nodeOf, visibleNode } from '../pipeline/node-find';
+import { withMaintenanceNotifications } from '../pipeline/notifications';
+import { location, rewrite, rewritesFor } from '../pipeline/present';
 import { withRunbook } from './provision-runbook';
-import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
-import { checkStepPolicies } from '../resource/step-policies';
+import { checkStepPolicies } from '../pipeline/step-policies';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
 const accepted = ({ base, params }: RequestOn<'node_ident'>): Answer => ({

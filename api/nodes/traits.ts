@@ -2,10 +2,10 @@
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { MAX_TRAITS } from '../../model/traits';
-import { nodeOf } from '../resource/node-find';
-import { withNotifications } from '../resource/notifications';
-import { location, sortedTraits } from '../resource/present';
-import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import { withNotifications } from '../pipeline/notifications';
+import { location, sortedTraits } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { throwIfInvalid } from '../schema/schema';
 
 const USAGE =

@@ -2,8 +2,8 @@
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';
-import { nodeOf } from '../resource/node-find';
-import type { SomeHandlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
 export const nodeVifHandlers = {
   listVifs: async (request, context) => {

@@ -1,8 +1,8 @@
 /** /v1/nodes/X/vmedia. */
 import type { VirtualMediaType } from '../../conductor/conductor';
 import { invalid } from '../../model/errors';
-import { nodeOf } from '../resource/node-find';
-import type { SomeHandlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
 const DEVICES: readonly VirtualMediaType[] = ['disk', 'cdrom', 'floppy'];
 const isDevice = (word: string): word is VirtualMediaType => DEVICES.some((device) => device === word);

@@ -6,13 +6,13 @@ import { equalJson, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
-import { checkInPlaceOf, checkPolicy, projectOfList } from '../resource/access';
-import type { Present } from '../resource/fields';
-import { nodeOf, visibleNode } from '../resource/node-find';
-import { checkFields } from '../resource/present';
-import { withNotifications } from '../resource/notifications';
-import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkInPlaceOf, checkPolicy, projectOfList } from '../pipeline/access';
+import type { Present } from '../pipeline/fields';
+import { nodeOf, visibleNode } from '../pipeline/node-find';
+import { checkFields } from '../pipeline/present';
+import { withNotifications } from '../pipeline/notifications';
+import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** A visible node that a query or a body names. If there is none, the request is bad (400). */
 const nodeInRequest = (ident: string, request: Request, context: ApiContext): Promise<NodeRecord> =>

@@ -1,9 +1,9 @@
 /** /v1/chassis. */
 import { Fault } from '../../model/errors';
 import type { ChassisRecord } from '../../model/records';
-import { linksTo } from '../resource/present';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { SomeHandlers } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
 
 const CHASSIS: Resource<ChassisRecord, 'Chassis'> = {
   schema: 'Chassis',

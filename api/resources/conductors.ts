@@ -2,10 +2,10 @@
 import { Fault } from '../../model/errors';
 import type { ConductorRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
-import { checkSortable, envelope, fieldsToShow, pageOf, repeated, type Page } from '../resource/lists';
-import { checkFields, linksTo, rowsToShow } from '../resource/present';
-import { checkStrict } from '../resource/resource';
-import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkSortable, envelope, fieldsToShow, pageOf, repeated, type Page } from '../pipeline/lists';
+import { checkFields, linksTo, rowsToShow } from '../pipeline/present';
+import { checkStrict } from '../pipeline/resource';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];

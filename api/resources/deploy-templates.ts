@@ -1,8 +1,8 @@
 /** /v1/deploy_templates: steps for the deployment of nodes whose instance has a trait with the template's name. */
 import type { DeployTemplateRecord } from '../../model/records';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { SomeHandlers } from '../resource/handler';
-import { asWritten, checkDuplicates, masked, merged, pruned, stored } from '../resource/steps';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
+import { asWritten, checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
 
 const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
   schema: 'DeployTemplate',

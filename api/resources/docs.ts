@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { documentOfVersion } from '../schema/document-version';
-import type { Answer, SomeHandlers } from '../resource/handler';
+import type { Answer, SomeHandlers } from '../pipeline/handler';
 
 /** @throws Fault InvalidParameterValue */
 function minorOf(version: string | undefined, { min, max }: Document): number {

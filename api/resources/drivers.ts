@@ -4,8 +4,8 @@ import { repr } from '../../model/python';
 import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { checkFields, linksTo, rowsToShow } from '../resource/present';
-import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkFields, linksTo, rowsToShow } from '../pipeline/present';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The conductors that offer a hardware type, with the interfaces that they enable. */
 type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];

@@ -4,9 +4,9 @@ import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../..
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Operations } from '../schema/operations';
 import { STATES } from '../../model/states';
-import { projectOfList } from '../resource/access';
-import { pageAfter } from '../resource/event-feed';
-import type { OperationTypes, Request, SomeHandlers, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { pageAfter } from '../pipeline/event-feed';
+import type { OperationTypes, Request, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { Unauthenticated } from '../http/errors';
 import type { Sink } from '../http/streaming';
 import { targetOf } from '../http/target';

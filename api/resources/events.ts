@@ -1,6 +1,6 @@
 /** POST /v1/events: events of a network service about its ports. As in Ironic, they are only logged; nothing waits for them. */
 import { originFields } from '../../model/origin';
-import type { SomeHandlers } from '../resource/handler';
+import type { SomeHandlers } from '../pipeline/handler';
 
 export const eventHandlers = {
   postEvents: async ({ body, origin }, { log }) => {

@@ -20,10 +20,10 @@ import type { Operations } from '../schema/operations';
 import { isSameSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
-import { projectOfList } from '../resource/access';
-import { hashToken } from '../resource/hardware-pushes';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { hashToken } from '../pipeline/hardware-pushes';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
 
 const TOKEN_BYTES = 32;

@@ -3,8 +3,8 @@ import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Inputs } from '../schema/operations';
 import type { ImageRecord } from '../../model/records';
-import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { SomeHandlers } from '../resource/handler';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
 
 /** Algorithm → the length of its value in hexadecimal. */
 const HASH_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };

@@ -5,9 +5,9 @@ import { isObject } from '../../model/json';
 import { repr } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { InspectionRuleRecord } from '../../model/records';
-import { linksTo } from '../resource/present';
-import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { ApiContext, RequestOf, SomeHandlers } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { ApiContext, RequestOf, SomeHandlers } from '../pipeline/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
 

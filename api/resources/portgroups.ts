@@ -6,13 +6,13 @@ import { valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { NodeRecord, PortgroupRecord } from '../../model/records';
-import { projectOfList } from '../resource/access';
-import type { Present, Values } from '../resource/fields';
-import type { ListQuery } from '../resource/lists';
-import type { Found, PatchRequest } from '../resource/patch';
-import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../resource/resource';
-import type { Request, SomeHandlers, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import type { Present, Values } from '../pipeline/fields';
+import type { ListQuery } from '../pipeline/lists';
+import type { Found, PatchRequest } from '../pipeline/patch';
+import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../pipeline/node-find';
+import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../pipeline/resource';
+import type { Request, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 type PortgroupQuery = ListQuery & {
   readonly node?: string;

@@ -8,9 +8,9 @@ import { str } from '../../model/python';
 import type { NewPort, NodeRecord, PortgroupRecord, PortRecord } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { projectOfList } from '../resource/access';
-import { checkedRecord, presentOf, type Present, type Values } from '../resource/fields';
-import { checkFieldsAllowed, checkNewer, type ListQuery } from '../resource/lists';
+import { projectOfList } from '../pipeline/access';
+import { checkedRecord, presentOf, type Present, type Values } from '../pipeline/fields';
+import { checkFieldsAllowed, checkNewer, type ListQuery } from '../pipeline/lists';
 import {
   asBadRequest,
   checkNotInspecting,
@@ -20,9 +20,9 @@ import {
   nodeOfFilter,
   nodeOfList,
   nodeOfNew,
-} from '../resource/node-find';
-import { checkPaths, type Found, type PatchRequest } from '../resource/patch';
-import { checkFields, viewShape } from '../resource/present';
+} from '../pipeline/node-find';
+import { checkPaths, type Found, type PatchRequest } from '../pipeline/patch';
+import { checkFields, viewShape } from '../pipeline/present';
 import {
   createRecord,
   listOf,
@@ -34,8 +34,8 @@ import {
   type ListRequest,
   type Resource,
   type ShowRequest,
-} from '../resource/resource';
-import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../resource/handler';
+} from '../pipeline/resource';
+import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
 
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const shown = (rows: readonly FieldRow[]) => rows.filter(({ hidden }) => !hidden);

@@ -5,8 +5,8 @@ import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The error message of an invalid configuration. */
 function problemOf(config: JsonObject, { validators, document }: ApiContext): string | undefined {

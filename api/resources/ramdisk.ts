@@ -12,10 +12,10 @@ import type { AgentNode, AnsweredNode, LookupNode } from '../../store/store';
 import { AlreadyRead, type Lookup } from '../../conductor/conductor';
 import { createFairTurns } from '../http/fair-turns';
 import type { Peer } from '../http/source';
-import { findByIdent } from '../resource/node-find';
-import { nodeAccess } from '../resource/node-access';
-import { nodePresenter, rowsToShow, viewShape } from '../resource/present';
-import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../resource/handler';
+import { findByIdent } from '../pipeline/node-find';
+import { nodeAccess } from '../pipeline/node-access';
+import { nodePresenter, rowsToShow, viewShape } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { shortened, storable } from '../../model/text';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });

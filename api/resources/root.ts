@@ -1,7 +1,7 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
 import type { Document } from '../schema/document';
-import { linksTo } from '../resource/present';
-import type { SomeHandlers } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import type { SomeHandlers } from '../pipeline/handler';
 
 const versionOf = (base: string, { min, max }: Document): object => ({
   id: 'v1',

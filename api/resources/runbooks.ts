@@ -6,15 +6,15 @@ import { repr } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { RunbookRecord } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
-import type { Present, Values } from '../resource/fields';
-import { location } from '../resource/present';
-import { projectOfList } from '../resource/access';
-import { checkPaths } from '../resource/patch';
-import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource, type Variant } from '../resource/resource';
+import type { Present, Values } from '../pipeline/fields';
+import { location } from '../pipeline/present';
+import { projectOfList } from '../pipeline/access';
+import { checkPaths } from '../pipeline/patch';
+import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource, type Variant } from '../pipeline/resource';
 import type { Caller } from '../../policy/caller';
-import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
-import { checkDuplicates, masked, merged, pruned, stored } from '../resource/steps';
-import { checkStepPolicies } from '../resource/step-policies';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
+import { checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
+import { checkStepPolicies } from '../pipeline/step-policies';
 import { checkTrait } from '../nodes/traits';
 
 /** Project-scoped callers create private runbooks of their own project. */

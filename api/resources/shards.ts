@@ -1,5 +1,5 @@
 /** /v1/shards: the shards and the number of their nodes. */
-import type { SomeHandlers } from '../resource/handler';
+import type { SomeHandlers } from '../pipeline/handler';
 
 export const shardHandlers = {
   listShards: async (_, { store }) => {

@@ -1,8 +1,8 @@
 /** GET /v1/state_counts: how many nodes were in each state over the last day. An extension; the page draws it. */
 import { timestamp } from '../../model/clock';
 import { STATE_COUNTS_KEPT_MS } from '../../model/records';
-import { checkPolicy } from '../resource/access';
-import type { SomeHandlers } from '../resource/handler';
+import { checkPolicy } from '../pipeline/access';
+import type { SomeHandlers } from '../pipeline/handler';
 
 export const stateCountHandlers = {
   listStateCounts: async (request, context) => {

@@ -6,8 +6,8 @@ import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
 
 function methodOf({ query, params }: Request): string {
   const name = params['method'] ?? query['method'];

@@ -6,14 +6,14 @@ import { valuesAt, type PatchOperation } from '../../model/patch';
 import { str } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
-import { checkPolicy, projectOfList } from '../resource/access';
-import type { Present, Values } from '../resource/fields';
-import type { ListQuery } from '../resource/lists';
-import type { PatchRequest } from '../resource/patch';
-import { linksTo } from '../resource/present';
-import { linkedNode, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../resource/resource';
-import type { Answer, Request, RequestOn, SomeHandlers, ApiContext } from '../resource/handler';
+import { checkPolicy, projectOfList } from '../pipeline/access';
+import type { Present, Values } from '../pipeline/fields';
+import type { ListQuery } from '../pipeline/lists';
+import type { PatchRequest } from '../pipeline/patch';
+import { linksTo } from '../pipeline/present';
+import { linkedNode, nodeOfFilter, nodeOfNew } from '../pipeline/node-find';
+import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../pipeline/resource';
+import type { Answer, Request, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
 

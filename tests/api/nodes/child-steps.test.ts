@@ -1,5 +1,5 @@
 /** Steps that run on the children of a node: the caller needs the right to each child. */
-import type { ApiContext, RequestOf } from '../../../api/resource/handler';
+import type { ApiContext, RequestOf } from '../../../api/pipeline/handler';
 import { nodeStateHandlers } from '../../../api/nodes/states';
 import { loadDocument } from '../../../api/schema/document';
 import { createValidators } from '../../../api/schema/schema';

@@ -1,5 +1,5 @@
 /** What the readiness report and the states of a node show to the lessee. */
-import type { ApiContext, RequestOn } from '../../../api/resource/handler';
+import type { ApiContext, RequestOn } from '../../../api/pipeline/handler';
 import { readinessHandlers } from '../../../api/nodes/readiness';
 import { nodeStateHandlers } from '../../../api/nodes/states';
 import { loadDocument } from '../../../api/schema/document';

@@ -1,7 +1,7 @@
 /** Which events a stream shows to projects, and that it ends when its caller has no access any more. */
 import { Unauthenticated } from '../../../api/http/errors';
 import type { Sink, Stream } from '../../../api/http/streaming';
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, Request } from '../../../api/pipeline/handler';
 import { eventStreamHandlers } from '../../../api/resources/event-stream';
 import type { EventKind, EventRecord } from '../../../model/events';
 import { silentLog } from '../../../model/log';

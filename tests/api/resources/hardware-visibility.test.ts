@@ -1,5 +1,5 @@
 /** Changes of hardware, of all nodes, as projects see them. */
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, Request } from '../../../api/pipeline/handler';
 import { hardwareHandlers } from '../../../api/resources/hardware';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer } from '../../../policy/enforcer';

@@ -1,6 +1,6 @@
 import os from 'node:os';
-import { createAgentAddresses } from '../../../api/resource/agent-addresses';
-import { createAgentSources } from '../../../api/resource/agent-sources';
+import { createAgentAddresses } from '../../../api/pipeline/agent-addresses';
+import { createAgentSources } from '../../../api/pipeline/agent-sources';
 import type { Options } from '../../../config/options';
 import { silentMetrics, type Metrics } from '../../../model/metrics';
 import { testClock } from '../../support/clock';
