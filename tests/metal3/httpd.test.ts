@@ -160,6 +160,18 @@ it('serves files of the shared folder, and none outside it', async () => {
   expect(await get(ports.plain, '/images/a.qcow2', {}, 'PUT')).toMatchObject({ status: 405 });
 });
 
+it('finds the rule of the file that it serves, however the path is written', async () => {
+  mkdirSync(join(folder, 'html/redfish'), { recursive: true });
+  writeFileSync(join(folder, 'html/redfish/x.iso'), 'media');
+  const closed = createServer(createHttpd({ ...setup, modes: CLOSED }, 'plain'));
+  servers.push(closed);
+  const port = await listen(closed);
+  const names = ['redfish/x.iso', 'images/a.qcow2'];
+  for (const path of names.flatMap((name) => [`/${name}`, `//${name}`, `/.//${name}`, `/%2f${name}`, `/.%2f${name}`, `/%2e%2f%2f${name}`]))
+    expect([path, (await get(port, path)).status]).toEqual([path, 403]);
+  expect(await get(ports.plain, '/.%2fimages%2f%2fa.qcow2')).toMatchObject({ status: 200, text: 'an image' });
+});
+
 it('serves the boot scripts, and the inspector script to machines that the server does not know', async () => {
   expect(await get(ports.plain, '/boot.ipxe')).toMatchObject({ status: 200, text: setup.startScript });
   expect(await get(ports.plain, '/inspector.ipxe')).toMatchObject({ status: 200, text: setup.inspectorScript });
@@ -179,6 +191,52 @@ it('authenticates a request before it forwards it, and does not forward the cred
   ]);
   expect(received[0]!.headers).not.toHaveProperty('authorization');
   expect(received[0]!.headers).not.toHaveProperty('upgrade');
+});
+
+describe('a body without a length, which holds a request', () => {
+  const hidden = 'DELETE /v1/nodes/a HTTP/1.1\r\nHost: a\r\n\r\n';
+  const chunks = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`;
+  const cases = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST'].flatMap((method) =>
+    ['', 'Expect: 100-continue\r\n', 'Connection: transfer-encoding\r\n', 'Connection: upgrade\r\nUpgrade: websocket\r\n'].map(
+      (more) => [method, more] as const,
+    ),
+  );
+  let api: number;
+  let portOfHttpd: number;
+  const opened: Socket[] = [];
+  afterEach(() => opened.splice(0).forEach((socket) => socket.destroy()));
+  beforeAll(async () => {
+    const target = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
+      request.on('end', () => {
+        received.push({ method: request.method, url: request.url, headers: request.headers, body, from: undefined });
+        response.end();
+      });
+    });
+    api = await listen(target);
+    const other = { ...setup, api };
+    const server = createServer(createHttpd(other, 'api'));
+    answerUpgrades(server, 'connection', createTunnel(other));
+    servers.push(target, server);
+    portOfHttpd = await listen(server);
+  });
+  it.each(cases)('%s %j is one request to a server on a socket and on a port', async (method, more) => {
+    for (const port of [ports.api!, portOfHttpd]) {
+      received.splice(0);
+      const socket = connect(port, '127.0.0.1');
+      opened.push(socket);
+      const head = `${method} /v1/lookup HTTP/1.1\r\nHost: a\r\nAuthorization: Basic right\r\nTransfer-Encoding: chunked\r\n${more}\r\n`;
+      // The second request of the same client proves that the first one is over.
+      socket.write(`${head}${chunks}GET /v1/last HTTP/1.1\r\nHost: a\r\nAuthorization: Basic right\r\nConnection: close\r\n\r\n`);
+      socket.resume();
+      await once(socket, 'close');
+      expect(received.map(({ method: one, url, body }) => [one, url, body])).toEqual([
+        [method, '/v1/lookup', hidden],
+        ['GET', '/v1/last', ''],
+      ]);
+    }
+  });
 });
 
 it('answers 503 while the server in the other container does not answer', async () => {
