@@ -48,7 +48,9 @@ const servers: Server[] = [];
 const upstreams: HttpServer[] = [];
 const warned: string[] = [];
 const log: HttpdSetup['log'] = {
-  ...{ debug: () => {}, info: () => {}, error: () => {} },
+  debug: () => {},
+  info: () => {},
+  error: () => {},
   warn: (message: string) => void warned.push(message),
   child: () => log,
 };
