@@ -66,12 +66,9 @@ interface HttpdSetup {
 }
 
 /** Header fields for one connection only (RFC 9110 §7.6.1), `Expect`, which is answered here, and the password, which is checked here. */
-const NOT_PASSED = [
-  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ...['expect', 'authorization'],
-];
+const NOT_PASSED = new Set('connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect authorization'.split(' '));
 const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.includes(name)));
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.has(name)));
 /**
  * The header fields of a request for the server. A body without a length is in chunks there too, with any method: Node sends that of a GET or
  * a DELETE without a frame, and the server would read it as the next request (RFC 9112 §11.2).

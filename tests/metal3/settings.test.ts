@@ -2,6 +2,7 @@
 import { loadOptions } from '../../config/load';
 import { OPTIONS } from '../../config/options';
 import { parseIni } from '../../config/ini';
+import { httpdPorts } from '../../metal3/containers';
 import { Metal3Error, contextOf, type Environment, type ContainerContext } from '../../metal3/container-context';
 import { checkVariables, configurationFile, ironicSettings } from '../../metal3/settings';
 import { FIXED_SETTINGS, leastVersion, VARIABLES } from '../../metal3/variables';
@@ -198,6 +199,13 @@ it.each<[string, Environment, readonly string[], RegExp]>([
 ])('refuses variables for %s', (_, environment, files, message) => {
   expect(() => settingsOf(environment, files)).toThrow(Metal3Error);
   expect(() => settingsOf(environment, files)).toThrow(message);
+});
+
+it('httpd refuses a proxy without a certificate too, and dnsmasq, which has none, does not', () => {
+  const environment = { ...POD, ...PROXY, ...PASSWORD };
+  const log = {} as Parameters<typeof httpdPorts>[2];
+  expect(() => httpdPorts(environment, contextWith(environment), log)).toThrow(/^IRONIC_REVERSE_PROXY_SETUP[^]*VMEDIA_TLS_PORT/);
+  expect(checkVariables(environment, contextWith(environment))).toEqual([]);
 });
 
 it.each<[string, readonly string[], string]>([
