@@ -77,7 +77,7 @@ async function showDriver(request: RequestOf<'showDriver'>, context: ApiContext)
   const name = params.driver_name;
   const offers = offersOf((await context.current.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
-  checkFields(fields, all);
+  checkFields(fields, rowsToShow(all, minor));
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 
