@@ -63,7 +63,7 @@ it('warns about the network interface neutron without Neutron', () => {
 });
 
 describe('checkOptions() on files of certificate authorities', () => {
-  const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false, '/state');
+  const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false, tmpdir());
   it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('refuses the start while the file of %s does not exist', (key) => {
     const path = join(folder, `${key}.pem`);
     expect(check({ [key]: path })).toThrow(StartError);
@@ -97,7 +97,7 @@ it('checkOptions() refuses all folders at once that the start cannot create', ()
 });
 
 it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message says how to make one', (port) => {
-  const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false, '/state');
+  const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false, tmpdir());
   expect(check(['boot'])).toThrow(
     /^\[boot\]https_port needs \[boot\]cert_file and \[boot\]key_file\. To make a self-signed certificate: openssl req -x509 .* -keyout key\.pem -out cert\.pem$/,
   );

@@ -5,8 +5,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { executionFailure } from './rule';
 
-/** Characters that the fields of one text stand for. No column of the database holds more. */
-const MAX_TEXT = 1 << 20;
+/** Characters that the fields of one text stand for. */
+const MAX_TEXT = 4 << 20;
 /** Characters that all fields of one inspection stand for. */
 const MAX_TEXTS = 16 << 20;
 /** Conditions and actions of one inspection, each iteration of a loop by itself. */
