@@ -14,10 +14,10 @@ import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
-import { checkOperations, checkPolicy, isOfResource } from './resource/access';
-import type { Answer, ApiContext, Request } from './resource/handler';
-import { guardedConductor, guardedStore, requireGranted, type Permission } from './resource/permission';
-import { matcher } from './resource/routes';
+import { checkOperations, checkPolicy, isOfResource } from './pipeline/access';
+import type { Answer, ApiContext, Handler, Request } from './pipeline/handler';
+import { guardedConductor, guardedStore, requireGranted, type Permission } from './pipeline/permission';
+import { matcher } from './pipeline/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';
 import { throwIfInvalid } from './schema/schema';
@@ -35,7 +35,7 @@ interface ParsedRequest {
   readonly base: string;
   readonly body: Buffer;
   /** What the JSON of the body may have. */
-  readonly json: Omit<JsonLimits, 'depth'>;
+  readonly json: JsonLimits;
   readonly caller: Caller;
   readonly peer: Peer;
   /** Where the request comes from, for limits. */
@@ -65,13 +65,16 @@ function checkBody({ bodyName, bodySchema }: Operation, body: unknown, { documen
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 /** Path parameters by name. In aliases of a path, the node's identifier is an argument. */
 function paramsOf({ arguments: known }: Operation, params: Readonly<Record<string, string>>, values: Readonly<Record<string, unknown>>) {
-  const missing = known.filter(({ from, name }) => from === 'path' && !Object.hasOwn(params, name));
-  return missing.length === 0 ? params : { ...params, ...Object.fromEntries(missing.map(({ name }) => [name, values[name] as string])) };
+  let all = params;
+  for (const { from, name } of known) if (from === 'path' && !Object.hasOwn(all, name)) all = { ...all, [name]: values[name] as string };
+  return all;
 }
 
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   checkOperations(context.document);
   const match = matcher(context.document);
+  /** Each request gets a copy with other values. It is made in one step only if no member is new. */
+  const common: ApiContext = { ...context, conductor };
   return async (parsed, report) => {
     const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer, source } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
@@ -80,7 +83,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = await bodyOf(operation, parsed.body, { ...parsed.json, depth: context.options['api.max_json_body_depth'] });
+    const body = await bodyOf(operation, parsed.body, parsed.json);
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),
@@ -120,12 +123,13 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     };
     const direct = conductor.from(origin);
     const own: ApiContext = {
-      ...context,
+      ...common,
       conductor: isCheckedByHandler ? guardedConductor(direct, permission) : direct,
       // Handlers of GET write with the conductor only.
       store: isCheckedByHandler && operation.method !== 'GET' ? guardedStore(context.store, permission) : context.store,
     };
-    const answer = await handlers[operation.operationId]!(request, own);
+    // Its arguments and its body are checked now, by the document that its types come from.
+    const answer = await (handlers[operation.operationId] as Handler)(request, own);
     requireGranted(permission);
     return answer;
   };

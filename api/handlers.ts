@@ -1,19 +1,75 @@
-/** Every handler by its operationId: the exports `…Handlers` of the files in api/nodes/ and api/resources/. */
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Handlers } from './resource/handler';
+/** Every handler by its operationId. The compiler compares the list with openapi.yaml (api/schema/operations.ts). */
+import { biosHandlers } from './nodes/bios';
+import { firmwareHandlers } from './nodes/firmware';
+import { nodeHistoryHandlers } from './nodes/history';
+import { indicatorHandlers } from './nodes/indicators';
+import { nodeListHandlers } from './nodes/list';
+import { machineStateHandlers } from './nodes/machine-states';
+import { nodeManagementHandlers } from './nodes/management';
+import { nodeHandlers } from './nodes/nodes';
+import { nodePatchHandlers } from './nodes/patch';
+import { readinessHandlers } from './nodes/readiness';
+import { nodeStateHandlers } from './nodes/states';
+import { nodeTraitHandlers } from './nodes/traits';
+import { nodeVifHandlers } from './nodes/vifs';
+import { virtualMediaHandlers } from './nodes/virtual-media';
+import { allocationHandlers } from './resources/allocations';
+import { chassisHandlers } from './resources/chassis';
+import { conductorHandlers } from './resources/conductors';
+import { deployTemplateHandlers } from './resources/deploy-templates';
+import { docsHandlers } from './resources/docs';
+import { driverHandlers } from './resources/drivers';
+import { eventStreamHandlers } from './resources/event-stream';
+import { eventHandlers } from './resources/events';
+import { hardwareHandlers } from './resources/hardware';
+import { imageHandlers } from './resources/images';
+import { inspectionRuleHandlers } from './resources/inspection-rules';
+import { portgroupHandlers } from './resources/portgroups';
+import { portHandlers } from './resources/ports';
+import { raidHandlers } from './resources/raid';
+import { ramdiskHandlers } from './resources/ramdisk';
+import { rootHandlers } from './resources/root';
+import { runbookHandlers } from './resources/runbooks';
+import { shardHandlers } from './resources/shards';
+import { stateCountHandlers } from './resources/state-counts';
+import { vendorHandlers } from './resources/vendor-passthru';
+import { volumeHandlers } from './resources/volumes';
+import type { Handlers } from './pipeline/handler';
 
-/** `.ts` in tests, `.js` in the built program. */
-const MODULE = /(?<!\.d)\.[jt]s$/;
-function handlersIn(folder: string): readonly Handlers[] {
-  const files = readdirSync(join(__dirname, folder)).filter((name) => MODULE.test(name));
-  return files.flatMap((name) => {
-    // eslint-disable-next-line typescript/no-require-imports -- a new resource needs no line here; checkHandlers checks the result
-    const exported = require(join(__dirname, folder, name)) as Readonly<Record<string, unknown>>;
-    return Object.keys(exported)
-      .filter((key) => key.endsWith('Handlers'))
-      .map((key) => exported[key] as Handlers);
-  });
-}
-
-export const handlers: Handlers = Object.assign({}, ...['nodes', 'resources'].flatMap(handlersIn)) as Handlers;
+export const handlers: Handlers = {
+  ...biosHandlers,
+  ...firmwareHandlers,
+  ...nodeHistoryHandlers,
+  ...indicatorHandlers,
+  ...nodeListHandlers,
+  ...machineStateHandlers,
+  ...nodeManagementHandlers,
+  ...nodeHandlers,
+  ...nodePatchHandlers,
+  ...readinessHandlers,
+  ...nodeStateHandlers,
+  ...nodeTraitHandlers,
+  ...nodeVifHandlers,
+  ...virtualMediaHandlers,
+  ...allocationHandlers,
+  ...chassisHandlers,
+  ...conductorHandlers,
+  ...deployTemplateHandlers,
+  ...docsHandlers,
+  ...driverHandlers,
+  ...eventStreamHandlers,
+  ...eventHandlers,
+  ...hardwareHandlers,
+  ...imageHandlers,
+  ...inspectionRuleHandlers,
+  ...portgroupHandlers,
+  ...portHandlers,
+  ...raidHandlers,
+  ...ramdiskHandlers,
+  ...rootHandlers,
+  ...runbookHandlers,
+  ...shardHandlers,
+  ...stateCountHandlers,
+  ...vendorHandlers,
+  ...volumeHandlers,
+};

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { sendRest } from './http/sliced-answers';
-import type { Answer } from './resource/handler';
+import type { Answer } from './pipeline/handler';
 
-type Sent = Pick<Answer, 'status' | 'headers' | 'body' | 'text' | 'bytes'>;
+type Sent = Pick<Answer, 'status' | 'headers' | 'body'> & { readonly [Form in 'text' | 'bytes']?: Answer[Form] | undefined };
 
 /**
  * Sends the beginning of an answer and its further slices. The length is not known. An error after the headers ends the connection, so that

@@ -382,10 +382,12 @@ async function sendAndRelease(request: IncomingMessage, response: ServerResponse
 const TYPES: Readonly<Record<string, string>> = { efi: 'application/efi', iso: 'application/vnd.efi-iso', img: 'application/vnd.efi-img' };
 const typeOf = (name: string): string => TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
 
-/** The decoded path with dot segments resolved; undefined if it is malformed. */
+/** Slashes that name no folder between them, in a decoded path: an encoded slash or dot is none before the path is decoded. */
+const EMPTY_SEGMENTS = /\/(?:\.?\/)+/g;
+/** The decoded path with dot segments resolved and one slash between names; undefined if it is malformed. */
 export function pathOf(url: string | undefined): string | undefined {
   try {
-    return decodeURIComponent(new URL((url ?? '').replace(/^\/+/, '/'), 'http://boot').pathname);
+    return decodeURIComponent(new URL((url ?? '').replace(/^\/+/, '/'), 'http://boot').pathname).replace(EMPTY_SEGMENTS, '/');
   } catch {
     return undefined;
   }

@@ -24,7 +24,7 @@ import { dhcpOptions, dhcpPlan } from './dhcp';
 import { createHttpd, createTunnel, proxyRequest, type Port } from './httpd';
 import { Metal3Error, contextOf, type Environment, type ContainerContext } from './container-context';
 import { inspectorScript } from './scripts';
-import { checkVariables, configurationFile, ironicSettings } from './settings';
+import { checkTls, checkVariables, configurationFile, ironicSettings } from './settings';
 import { isTrue, leastVersion } from './variables';
 
 const METRICS_SOCKET = '/shared/bloomery-metrics.sock';
@@ -139,6 +139,7 @@ function passwordCheck(users: string, log: Log): (request: IncomingMessage, resp
 /** The ports of the container `httpd`. @throws Metal3Error */
 export function httpdPorts(environment: Environment, context: ContainerContext, log: Log): readonly ContainerPort[] {
   for (const warning of checkVariables(environment, context)) log.warn(warning);
+  checkTls(context);
   const { get, host, proxy, mediaTls, certificate, mediaCertificate, tls } = context;
   if (proxy && !context.hasUsers)
     throw new Metal3Error('the API would answer everybody: IRONIC_REVERSE_PROXY_SETUP is true, and there is no IRONIC_HTPASSWD');

@@ -65,10 +65,18 @@ interface HttpdSetup {
   readonly log: Log;
 }
 
-/** Header fields for one connection only (RFC 9110 §7.6.1), and the password, which is checked here. */
-const NOT_PASSED = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'authorization'];
+/** Header fields for one connection only (RFC 9110 §7.6.1), `Expect`, which is answered here, and the password, which is checked here. */
+const NOT_PASSED = new Set('connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect authorization'.split(' '));
 const passed = (headers: IncomingMessage['headers']): OutgoingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.includes(name)));
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !NOT_PASSED.has(name)));
+/**
+ * The header fields of a request for the server. A body without a length is in chunks there too, with any method: Node sends that of a GET or
+ * a DELETE without a frame, and the server would read it as the next request (RFC 9112 §11.2).
+ */
+const passedRequest = ({ headers }: IncomingMessage): OutgoingHttpHeaders => ({
+  ...passed(headers),
+  ...(headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' }),
+});
 /** Silence after which a request to the server in the other container is aborted. Event streams are never silent for this long. */
 const UPSTREAM_MS = 300_000;
 
@@ -77,7 +85,7 @@ const UPSTREAM_MS = 300_000;
  * protocol, with a connection for each request. On a port, where the server believes nobody, it only tells that there is a client.
  */
 function callFor(request: IncomingMessage, target: string | number, more: OutgoingHttpHeaders = {}): ClientRequest {
-  const headers = { ...passed(request.headers), ...more };
+  const headers = { ...passedRequest(request), ...more };
   const common = { method: request.method, path: request.url, timeout: UPSTREAM_MS };
   if (typeof target === 'number') {
     const before = request.headers['x-forwarded-for'];
@@ -216,7 +224,9 @@ export function createTunnel({ api, modes, admits, log }: HttpdSetup): UpgradeLi
   };
   return (request, duplex, head) => {
     const path = pathOf(request.url);
-    const isSocket = request.method === 'GET' && request.headers.upgrade?.toLowerCase() === 'websocket';
+    const { upgrade, 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    // RFC 6455 §4.1: a request without a body.
+    const isSocket = request.method === 'GET' && upgrade?.toLowerCase() === 'websocket' && length === undefined && coding === undefined;
     if (!isSocket || path === undefined || ruleOf('api', path, modes) !== 'api') return false;
     const socket = duplex as Socket;
     socket.on('error', () => {});

@@ -1,6 +1,6 @@
 /** From the environment of a container of metal3's Ironic image to the options of ironic.conf, by the table of variables. */
 import { Metal3Error, type Environment, type ContainerContext } from './container-context';
-import { FIXED_SETTINGS, VARIABLES, type Settings, type Variable } from './variables';
+import { FIXED_SETTINGS, VARIABLES, isTrue, type Settings, type Variable } from './variables';
 
 /** Variables of Ironic's own options, which the configuration reader takes itself. */
 const isOption = (name: string): boolean => name.startsWith('OS_') && name.includes('__');
@@ -35,9 +35,28 @@ export function checkVariables(environment: Environment, context: ContainerConte
   return unknown.length === 0 ? [] : [`variables that are not known here and have no effect: ${unknown.join(', ')}`];
 }
 
+/**
+ * Checks that nothing is served without the TLS that the variables ask for. The container `dnsmasq` has these variables too, and never a
+ * certificate.
+ * @throws Metal3Error
+ */
+export function checkTls({ get, tls, mediaTls }: ContainerContext): void {
+  const missing = (folder: string): string => `${folder} has no tls.crt and tls.key`;
+  const refusals = [
+    ...(isTrue(get('IRONIC_REVERSE_PROXY_SETUP')) && !tls
+      ? [`IRONIC_REVERSE_PROXY_SETUP is true, and ${missing('/certs/ironic')}: the API would be open without TLS`]
+      : []),
+    ...(get('VMEDIA_TLS_PORT') !== '' && !mediaTls
+      ? [`VMEDIA_TLS_PORT is set, and ${missing('/certs/vmedia')}: media would be served without TLS; mount them, or remove the variable`]
+      : []),
+  ];
+  if (refusals.length > 0) throw new Metal3Error(refusals.join('\n'));
+}
+
 /** The options of the server in the container `ironic`. @throws Metal3Error */
 export function ironicSettings(environment: Environment, context: ContainerContext): Derived {
   const warnings = checkVariables(environment, context);
+  checkTls(context);
   const rows = VARIABLES.filter(({ readers }) => readers.includes('ironic'));
   const parts = rows.map((variable) => variable.options?.(valueOf(variable, context), context) ?? {});
   return { settings: Object.assign({}, FIXED_SETTINGS, ...parts) as Settings, warnings };

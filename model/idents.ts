@@ -19,7 +19,7 @@ export const isLogicalName = (value: unknown): value is string =>
 export const isHostName = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 255 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9\-_]{0,62}[a-z0-9])*\.?$/.test(value);
 /** Paths below /v1/nodes; a node must not have such a name. */
-export const RESERVED_NODE_NAMES = ['maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate'] as const;
+export const RESERVED_NODE_NAMES: readonly string[] = ['maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate'];
 
 /** Six octets with colons. */
 export const isMac = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(value);

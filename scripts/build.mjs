@@ -2,8 +2,8 @@
 // Does nothing if dist/ is newer than every source.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { build, buildSync } from 'esbuild';
+import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { parse } from 'yaml';
 import { buildPage } from './build-page.mjs';
 import { writeSbom } from './sbom.mjs';
@@ -32,21 +32,6 @@ const others = [
 const newest = Math.max(...[...sources, ...page, ...others].map((file) => statSync(file).mtimeMs));
 if (existsSync(stamp) && statSync(stamp).mtimeMs > newest) process.exit(0);
 
-/**
- * The server loads its handlers from these folders. A bundle has no folders, so this plugin lists the handlers.
- * @type {import('esbuild').Plugin}
- */
-const handlers = {
-  name: 'handlers',
-  setup: (building) => {
-    building.onLoad({ filter: /[/\\]api[/\\]handlers\.ts$/ }, () => {
-      const modules = sources.filter((file) => ['nodes', 'resources'].some((name) => dirname(file) === join(root, 'api', name)));
-      const imports = modules.map((file) => `...Object.entries(require(${JSON.stringify(file)}))`);
-      const contents = `export const handlers = Object.assign({}, ...[${imports.join()}].flatMap(([name, value]) => name.endsWith('Handlers') ? [value] : []))`;
-      return { contents, resolveDir: root, loader: 'ts' };
-    });
-  },
-};
 /** Not bundled: packages with native code, threads or files that the program reads, and drivers of knex that the program does not use. */
 const external = [
   'koffi',
@@ -72,7 +57,7 @@ try {
   buildSync({ entryPoints: sources, outbase: root, outdir: join(root, 'dist'), ...node });
   // The command in one file: to load its thousand modules one by one takes three times as long.
   const outfile = join(root, 'dist/bundle/cli/bloomery.js');
-  await build({ entryPoints: [join(root, 'cli.ts')], bundle: true, outfile, external, plugins: [handlers], ...node });
+  buildSync({ entryPoints: [join(root, 'cli.ts')], bundle: true, outfile, external, ...node });
 } catch {
   process.exit(1);
 }

@@ -1,23 +1,24 @@
-// npm run types: writes model/fields.ts from openapi.yaml, and migrations/index.ts from the files beside it. With --check: writes
-// nothing, and fails if a file is outdated.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+// npm run types: writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the files beside it. With
+// --check: writes nothing, and fails if a file is outdated.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { cliArguments } from './cli-arguments.mjs';
+import { operationTypes } from './types/operations.mjs';
 
 const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
-  about: 'Writes model/fields.ts from openapi.yaml, and migrations/index.ts from the migrations.',
+  about: 'Writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the migrations.',
   options: { check: { help: 'write nothing; fail if a file is outdated' } },
 });
 
 const root = join(import.meta.dirname, '..');
-const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
+const document = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
+const { components } = document;
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
-const isCreated = ({ properties = {}, ...schema }) =>
-  !schema['x-not-stored'] && Object.values(properties).some((field) => field['x-create']);
+const isCreated = ({ properties = {} }) => Object.values(properties).some((field) => field['x-create']);
 const RESOURCES = Object.keys(components.schemas).filter((name) => name === 'HistoryEntry' || isCreated(components.schemas[name]));
 const KINDS = /** @type {const} */ ({ string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' });
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
@@ -32,11 +33,16 @@ const typeOf = (field) => (isObjectList(field) ? 'readonly JsonObject[]' : TYPES
 const mayBeNull = (name, field) =>
   field['nullable'] && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
 
+/** @param {Record<string, any>} schema @returns {boolean} */
+const isLinks = ({ items }) => items !== undefined && (items.$ref?.endsWith('/Link') || isLinks(items));
+/** Its value comes from other records. */
+const COMPUTED = ['Node.conductor'];
+
 /** The stored fields of a resource: the kinds of their columns, and their types. @param {string} name */
 function resource(name) {
   /** @type {[string, Field][]} */
   const fields = Object.entries(components.schemas[name].properties);
-  const stored = fields.filter(([, field]) => !field['x-hidden'] && !field['x-links'] && !field['x-computed']);
+  const stored = fields.filter(([field, row]) => !row['writeOnly'] && !isLinks(row) && !COMPUTED.includes(`${name}.${field}`));
   const constant = name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return [
     `export const ${constant}_FIELDS = {`,
@@ -79,8 +85,10 @@ ${names.map((name) => `  { name: '${name}', up: ${functionOf(name)} },`).join('\
 ];
 `;
 
-const files = { 'model/fields.ts': fields, 'migrations/index.ts': migrations };
-const outdated = Object.entries(files).filter(([path, text]) => readFileSync(join(root, path), 'utf8') !== text);
+const files = { 'model/fields.ts': fields, 'api/schema/operations.ts': operationTypes(document), 'migrations/index.ts': migrations };
+/** @param {string} path */
+const textOf = (path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined);
+const outdated = Object.entries(files).filter(([path, text]) => textOf(path) !== text);
 if (check) {
   for (const [path] of outdated) console.error(`${path} is outdated: run "npm run types"`);
   process.exit(outdated.length === 0 ? 0 : 1);

@@ -9,7 +9,7 @@ import type { Options } from '../config/options';
 import { tlsOf } from '../config/tls';
 import type { ServedBoot } from '../model/records';
 import type { StoreContext } from './context';
-import { bootHostsOf, prepareFolder } from './settings';
+import { bootHostsOf, bootRoleFolders, prepareFolder } from './settings';
 
 /** The ports of HTTP boot. `https` is the second port, with TLS; null: there is none. */
 export interface BootPorts {
@@ -45,8 +45,7 @@ export async function startBoot(
   { options, store, services, clock, metrics, stops, ...context }: StoreContext,
   resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
-  prepareFolder(options['deploy.http_root'], '[deploy]http_root');
-  prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
+  for (const { what, path } of bootRoleFolders(options)) prepareFolder(path, what);
   const reports = reportBoots(options);
   const filter = pxeFilter(options);
   if (filter.discovers && !reports)

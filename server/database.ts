@@ -1,5 +1,4 @@
 /** The database, embedded or of others, and the store on it. */
-import { join } from 'node:path';
 import type { LoadedOptions } from '../config/options';
 import { startEmbedded } from '../store/embedded/embedded';
 import { inventoriesIn, noInventories } from '../store/inventory-folder';
@@ -8,7 +7,7 @@ import { openStore, type OpenStore, type StoreOptions } from '../store/postgres'
 import type { Services } from '../wire/keystone/services';
 import { swiftContainer } from '../wire/openstack/swift';
 import type { StartContext } from './context';
-import { prepareFolder } from './settings';
+import { inventoryFolder, prepareFolder } from './settings';
 
 /** Where inventories are stored; undefined: in the database. Throws StartError. */
 export function inventoriesOf(options: LoadedOptions, stateDir: string, { swift }: Services): StoreOptions['inventories'] {
@@ -16,7 +15,8 @@ export function inventoriesOf(options: LoadedOptions, stateDir: string, { swift 
   if (backend === 'none') return () => noInventories;
   if (backend === 'database') return undefined;
   if (backend === 'swift') return () => inventoriesAmong(swiftContainer(swift, options['inventory.swift_data_container']));
-  return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
+  const { what, path } = inventoryFolder(options, stateDir)!;
+  return inventoriesIn(prepareFolder(path, what));
 }
 
 /** Begins to start the embedded database, which takes long. @returns opens the store when the database runs */

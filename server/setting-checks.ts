@@ -7,6 +7,7 @@ import { checkInspectionOptions } from '../conductor/index';
 import { checkAccess } from '../config/access';
 import { usesNeutron } from '../config/derived';
 import { ownFiles } from '../config/local-files';
+import { formatOptionName } from '../config/names';
 import { checkNeeds } from '../config/needs';
 import type { LoadedOptions, Options } from '../config/options';
 import { tlsOf } from '../config/tls';
@@ -20,7 +21,7 @@ import { checkImageServerLogin } from '../wire/image-servers';
 import { keystoneSettings } from '../wire/keystone/settings';
 import { contains, refusalOf } from '../wire/local-files';
 import { checkLogFile } from './logging';
-import { resolveConfigured, StartError, tlsListeners } from './settings';
+import { bootRoleFolders, checkFolder, inventoryFolder, resolveConfigured, StartError, tlsListeners } from './settings';
 
 const isReadable = (path: string): boolean => {
   try {
@@ -64,6 +65,18 @@ export function warningLog(warn: (message: string) => void): Log {
   return log;
 }
 
+/** Runs all checks. Throws a StartError with a line for each problem. */
+function throwAll(checks: readonly (() => void)[]): void {
+  const problems: string[] = [];
+  for (const check of checks)
+    try {
+      check();
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
+}
+
 interface SettingsToCheck {
   readonly options: LoadedOptions;
   /** With the values of this host. */
@@ -93,22 +106,27 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
   {
     what: 'object storage',
     check: ({ options }) => {
-      for (const key of ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const) {
-        const usesSwift = options[key] === 'swift' || options[key] === true;
-        if (!usesSwift || options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) continue;
-        const [section, name] = key.split('.');
-        throw new StartError(`[${section}]${name} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
-      }
+      if (options['swift.auth_type'] || options['swift.auth_section'] || options['swift.endpoint_override']) return;
+      const keys = ['inventory.data_backend', 'agent.deploy_logs_storage_backend', 'deploy.configdrive_use_object_store'] as const;
+      const needing = keys.filter((key) => options[key] === 'swift' || options[key] === true);
+      const lines = needing.map((key) => `${formatOptionName(key)} = ${options[key]} needs Swift: set [swift]auth_type and its options`);
+      if (lines.length > 0) throw new StartError(lines.join('\n'));
     },
   },
   {
     what: 'certificate authorities',
     check: ({ options }) => {
       const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
-      if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
-        throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
-      if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
-        throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`);
+      throwAll([
+        () => {
+          if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
+            throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
+        },
+        () => {
+          if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
+            throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`);
+        },
+      ]);
     },
   },
   {
@@ -119,7 +137,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
         throw new StartError(
           `[boot]https_port serves media with TLS only, but [deploy]external_http_url is ${withoutCredentials(mediaUrl)}`,
         );
-      for (const listener of tlsListeners(roles, hasRpc)) tlsOf(options, listener);
+      throwAll(tlsListeners(roles, hasRpc).map((listener) => (): void => void tlsOf(options, listener)));
     },
   },
   {
@@ -165,6 +183,19 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       ];
     },
   },
+  {
+    what: 'folders',
+    check: ({ options, resolved, roles, stateDir }) => {
+      const folders = [...(roles.includes('boot') ? bootRoleFolders(resolved) : []), inventoryFolder(options, stateDir) ?? []].flat();
+      throwAll(
+        folders.map(
+          ({ what, path }) =>
+            (): void =>
+              checkFolder(path, what),
+        ),
+      );
+    },
+  },
   { what: 'log', check: ({ options }) => checkLogFile(options) },
   {
     what: 'hardware',
@@ -201,15 +232,14 @@ export function checkUsers(options: LoadedOptions, log: Log = silentLog): void {
  */
 export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean, stateDir: string): readonly string[] {
   const settings = { options, resolved: resolveConfigured(options, stateDir), roles, hasRpc, stateDir };
-  const problems: string[] = [];
   const warnings: string[] = [];
   const warn = (message: string): void => void warnings.push(message);
-  for (const { check } of SETTING_CHECKS)
-    try {
-      check(settings, warn)?.forEach(warn);
-    } catch (error) {
-      problems.push((error as Error).message);
-    }
-  if (problems.length > 0) throw new StartError(problems.join('\n'));
+  throwAll(
+    SETTING_CHECKS.map(
+      ({ check }) =>
+        () =>
+          check(settings, warn)?.forEach(warn),
+    ),
+  );
   return warnings;
 }

@@ -1,5 +1,5 @@
 /** Completes the options at the start: defaults that depend on this host, and derived settings. */
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseSubnet } from '../boot/dhcp/subnets';
@@ -102,12 +102,43 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o755 });
 }
 
+const unusable = (path: string, what: string, error: unknown): StartError =>
+  new StartError(
+    `cannot write ${what} ${path}: ${(error as Error).message}: create the folder for the user of the server, or name another one`,
+  );
 export function prepareFolder(path: string, what: string): string {
   try {
     makeFolder(path);
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
+    throw unusable(path, what, error);
   }
   return path;
 }
+const nearestExisting = (path: string): string => (existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path)));
+/** Whether `prepareFolder` may work, without a change. Throws a StartError. */
+export function checkFolder(path: string, what: string): void {
+  const folder = nearestExisting(resolve(path));
+  try {
+    if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw unusable(path, what, error);
+  }
+}
+
+/** A folder that the server creates and writes. */
+interface OwnFolder {
+  readonly what: string;
+  readonly path: string;
+}
+/** Those of the boot role. */
+export const bootRoleFolders = (options: Options): readonly OwnFolder[] => [
+  { what: '[deploy]http_root', path: options['deploy.http_root'] },
+  { what: '[pxe]tftp_root', path: options['pxe.tftp_root'] },
+];
+/** The folder of the inventories; undefined: they are not stored in one. */
+export const inventoryFolder = (options: LoadedOptions, stateDir: string): OwnFolder | undefined =>
+  options['inventory.data_backend'] === 'directory'
+    ? { what: '[inventory]directory', path: options['inventory.directory'] ?? join(stateDir, 'inventories') }
+    : undefined;

@@ -6,7 +6,6 @@ export type { AliveConductors } from './tables/conductors';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
 export type { NodeFilter } from './tables/node-lists';
 export type { AgentNode, AnsweredNode, LookupNode, NodeSummary } from './tables/node-lookups';
-export type { PortFilter } from './tables/ports';
 export type { RowSize, Table, TableFilter } from './tables/resources';
 
 export interface Store extends Tables {

@@ -9,7 +9,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'api/auth',
     'api/http',
     'api/nodes',
-    'api/resource',
+    'api/pipeline',
     'api/resources',
     'api/schema',
     'api/ui',
@@ -23,7 +23,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'api/auth': [
     'api/http',
-    'api/resource',
+    'api/pipeline',
     'config/ini',
     'config/options',
     'model',
@@ -46,8 +46,8 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'policy',
     'store/store',
   ],
-  'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
-  'api/resource': [
+  'api/nodes': ['api/pipeline', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
+  'api/pipeline': [
     'api/http',
     'api/schema',
     'conductor/conductor',
@@ -61,7 +61,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'api/resources': [
     'api/http',
     'api/nodes',
-    'api/resource',
+    'api/pipeline',
     'api/schema',
     'conductor/conductor',
     'config/options',
@@ -74,7 +74,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'api/ui': [
     'api/auth',
     'api/http',
-    'api/resource',
+    'api/pipeline',
     'conductor/conductor',
     'config/options',
     'model',

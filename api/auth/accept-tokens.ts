@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY, type Caller } from '../../policy/caller';
 import { Unauthenticated } from '../http/errors';
-import type { Strategy } from '../resource/handler';
+import type { Strategy } from '../pipeline/handler';
 import { isPublic } from './public-paths';
 
 interface GivenToken {
@@ -46,7 +46,7 @@ export const acceptTokens = (base: Strategy, kinds: readonly TokenKind[]): Strat
   async identify(headers, path, method, source) {
     if (!isPublic(path, method))
       for (const given of tokensOf(headers)) {
-        const kind = kinds.find((one) => one.matches(given));
+        const kind = kinds.find((candidate) => candidate.matches(given));
         if (kind) return kind.identify(given.token);
       }
     return base.identify(headers, path, method, source);

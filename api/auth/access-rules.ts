@@ -1,5 +1,5 @@
 /** Access rules of application credentials: which requests their tokens may make. */
-import type { Spellings } from '../resource/spellings';
+import type { Spellings } from '../pipeline/spellings';
 import type { AccessRule } from '../../wire/keystone/tokens';
 
 /** `{name}` and `*` match one or more characters up to the next slash. `**` matches any characters, or none. */

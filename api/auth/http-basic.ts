@@ -9,7 +9,7 @@ import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
 import { Unauthenticated } from '../http/errors';
 import { NOBODY } from '../../policy/caller';
-import type { Strategy } from '../resource/handler';
+import type { Strategy } from '../pipeline/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 import { isPublic } from './public-paths';
 import { misspeltRoles } from '../../policy/implied-roles';
@@ -23,7 +23,7 @@ class HtpasswdError extends Error {}
 /** @internal @throws HtpasswdError for a digest that is not bcrypt; the message does not contain the digest */
 export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
   const users = new Map<string, string>();
-  for (const line of text.split('\n').map((one) => one.trim())) {
+  for (const line of text.split('\n').map((item) => item.trim())) {
     const colon = line.indexOf(':');
     if (colon < 0) continue;
     const [user, digest] = [line.slice(0, colon), line.slice(colon + 1)];

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { NOBODY } from '../../policy/caller';
-import type { Strategy } from '../resource/handler';
+import type { Strategy } from '../pipeline/handler';
 
 /** The most characters of a header that are read. */
 const MAX_CHARACTERS = 1024;

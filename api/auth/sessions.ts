@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../model/clock';
 import type { Caller } from '../../policy/caller';
 import { Unauthenticated } from '../http/errors';
-import type { Auth } from '../resource/handler';
+import type { Auth } from '../pipeline/handler';
 import { isPublic } from './public-paths';
 
 /** The credentials of a session, as the request header that carries them. */

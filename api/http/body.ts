@@ -10,8 +10,8 @@ import { Unread } from './errors';
 export interface BodyLimits {
   /** The most bytes, as sent and after decompression. */
   readonly bytes: number;
-  /** The most values in the JSON, and whether a machine sends it. */
-  readonly json: Omit<JsonLimits, 'depth'>;
+  /** What the JSON may have, and whether a machine sends it. */
+  readonly json: JsonLimits;
   /** The path takes large bodies without authentication: that of inspection data. */
   readonly isPublic: boolean;
 }
@@ -27,9 +27,14 @@ type BodySizeOption =
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'
   | 'recorder.max_record_size';
-export function bodyLimits(path: string, options: Pick<Options, BodySizeOption>): BodyLimits {
-  const [, option, json] = LIMITS.find(([pattern]) => pattern.test(path))!;
-  return { bytes: 1024 * options[option], json, isPublic: option === 'api.max_json_body_size_inspection' };
+/** @returns the limits of a path */
+export function createBodyLimits(options: Pick<Options, BodySizeOption | 'api.max_json_body_depth'>): (path: string) => BodyLimits {
+  const depth = options['api.max_json_body_depth'];
+  const rows = LIMITS.map(([pattern, option, json]): readonly [RegExp, BodyLimits] => [
+    pattern,
+    { bytes: 1024 * options[option], json: { ...json, depth }, isPublic: option === 'api.max_json_body_size_inspection' },
+  ]);
+  return (path) => rows.find(([pattern]) => pattern.test(path))![1];
 }
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');

@@ -13,7 +13,7 @@ const wantsCompressed = (headers: IncomingHttpHeaders): boolean =>
   headers['sec-fetch-site'] === 'same-origin' && String(headers['accept-encoding']).split(/,\s*/).includes(ENCODING);
 
 interface Compressible {
-  readonly bytes?: readonly Buffer[];
+  readonly bytes?: readonly Buffer[] | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 /** The answer as it is, or compressed. */

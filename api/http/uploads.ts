@@ -21,17 +21,18 @@ const WAITING: ShareLimits = { inAll: 512, ofSource: 256 };
 const NO_BODY = Buffer.alloc(0);
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
 
+type Received = Pick<BodyLimits, 'bytes' | 'isPublic'>;
 /**
  * @param work gets the decompressed body
  * @throws Unread, what `work` throws
  */
-type Receive = <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>) => Promise<T>;
+type Receive = <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Buffer) => Promise<T>) => Promise<T>;
 export function createUploads(): Receive {
   const requests = createShares(REQUESTS);
   const general = createShares(BYTES);
   const open = createShares(PUBLIC_BYTES);
   const turn = createFairTurns({ running: TURNS, waiting: WAITING, refusal: busy });
-  return async <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>): Promise<T> => {
+  return async <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Buffer) => Promise<T>): Promise<T> => {
     if (!hasBody(request)) return work(NO_BODY);
     if (!requests.take(source, 1)) throw busy();
     const bytes = limits.isPublic ? open : general;

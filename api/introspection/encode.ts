@@ -7,12 +7,12 @@ const ascii = (text: string): string =>
 const quoted = (text: string): string => ascii(JSON.stringify(text));
 
 function write(value: unknown, comma: string, colon: string, sorted: boolean): string {
-  if (Array.isArray(value)) return `[${value.map((one) => write(one, comma, colon, sorted)).join(comma)}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => write(item, comma, colon, sorted)).join(comma)}]`;
   if (typeof value === 'string') return quoted(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const members = Object.entries(value);
-  if (sorted) members.sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, one]) => quoted(name) + colon + write(one, comma, colon, sorted)).join(comma)}}`;
+  if (sorted) members.sort(([member], [other]) => (member < other ? -1 : 1));
+  return `{${members.map(([name, member]) => quoted(name) + colon + write(member, comma, colon, sorted)).join(comma)}}`;
 }
 export const answerText = (value: unknown): string => `${write(value, ',', ':', true)}\n`;
 export const dataText = (value: unknown): string => write(value, ', ', ': ', false);

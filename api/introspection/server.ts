@@ -13,7 +13,7 @@ import { createAuth } from '../auth/auth';
 import type { LoginStatus } from '../auth/own-login';
 import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import type { AuditLog } from '../http/audit';
-import { bodyLimits, parseBody } from '../http/body';
+import { createBodyLimits, parseBody } from '../http/body';
 import { createCors, refuseCrossOriginForgery } from '../http/cors';
 import { cutOff } from '../http/cut-off';
 import { loadDocument, type Document } from '../schema/document';
@@ -126,6 +126,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
   });
   const cors = createCors(options);
   const receive = createUploads();
+  const limits = createBodyLimits(options)('continue_inspection');
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
@@ -151,7 +152,6 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
     report.roles = caller.roles;
     report.tokenName = caller.tokenName;
     if (!route.isPublic) checkOperation(operation.operationId, caller, auth);
-    const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,
       conductor: given.conductor.from(report.origin),
@@ -160,7 +160,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
       checkReport: (report) => throwIfInvalid('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
-      const json = (): Promise<unknown> => parseBody(raw, { ...limits.json, depth: options['api.max_json_body_depth'] });
+      const json = (): Promise<unknown> => parseBody(raw, limits.json);
       const query = new URLSearchParams(search);
       return operation.handler({ params, query, minor, base: baseOf(request, options), hasBody: raw.length > 0, json }, context);
     });
@@ -184,7 +184,7 @@ export function createIntrospectionApi(given: IntrospectionApiParts): (request: 
             method: request.method,
             path: request.url,
             error: reasonOf(error),
-            stack: (error as Error).stack,
+            stack: error instanceof Error ? error.stack : undefined,
           });
         return explain(error);
       })

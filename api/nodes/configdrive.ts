@@ -1,6 +1,6 @@
 /** Checks the config drive of a request: its format, and whether an agent can use it. */
 import { invalid } from '../../model/errors';
-import type { ApiContext } from '../resource/handler';
+import type { ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
 
 const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object' && Object.keys(drive).length === 0);

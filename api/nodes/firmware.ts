@@ -1,21 +1,22 @@
 /** /v1/nodes/X/firmware: the firmware components of a node, as the database has them. */
 import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { columnsOf } from '../pipeline/fields';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const TIMES = ['created_at', 'updated_at'];
 const VERSIONS = ['component', 'initial_version', 'current_version', 'last_version_flashed'];
 const IDENTITY = ['vendor', 'model', 'serial_number'];
 const IDENTITY_SINCE = 114;
 
-async function listFirmware(request: Request, context: ApiContext): Promise<Answer> {
+async function listFirmware(request: RequestOf<'listFirmware'>, context: ApiContext): Promise<Answer> {
   const { query, minor } = request;
-  const { fields, detail } = query as { fields?: readonly string[] | null; detail?: string | null };
+  const { fields, detail } = query;
   const known = [...TIMES, ...VERSIONS, ...IDENTITY];
   const unknown = fields?.find((field) => !known.includes(field));
   if (unknown !== undefined) throw invalidParameter(`Schema error: ${repr(unknown)} is not one of ${repr(known)}`);
-  if (detail !== undefined && detail !== null) throw invalidParameter(`Schema error: ${repr(detail)} is not of type 'boolean'`);
+  if (detail !== undefined) throw invalidParameter(`Schema error: ${repr(detail)} is not of type 'boolean'`);
   const node = await nodeOf(request, context, 'node:firmware:get');
   const early = minor < IDENTITY_SINCE ? (fields ?? []).filter((field) => IDENTITY.includes(field)).sort() : [];
   if (early.length > 0)
@@ -24,10 +25,8 @@ async function listFirmware(request: Request, context: ApiContext): Promise<Answ
     );
   const shown = [...TIMES, ...(fields ?? [...VERSIONS, ...(minor < IDENTITY_SINCE ? [] : IDENTITY)])];
   const components = await context.store.firmwareComponents.ofNode(node.uuid);
-  const firmware = components.map((one) =>
-    Object.fromEntries(shown.map((field) => [field, (one as unknown as Readonly<Record<string, unknown>>)[field]])),
-  );
+  const firmware = components.map((component) => Object.fromEntries(shown.map((field) => [field, columnsOf(component)[field]])));
   return { status: 200, body: { firmware } };
 }
 
-export const firmwareHandlers: Handlers = { listFirmware };
+export const firmwareHandlers = { listFirmware } satisfies SomeHandlers;

@@ -1,11 +1,11 @@
 /** /v1/nodes/X/history and /v1/nodes/X/children. */
 import { Fault } from '../../model/errors';
 import type { HistoryRecord } from '../../model/records';
-import { projectOfList } from '../resource/access';
-import { checkSortable, envelopeOf, pageOf, recordSlices } from '../resource/lists';
-import { nodeOf } from '../resource/node-find';
-import { rowsToShow } from '../resource/present';
-import type { Handlers, Request, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { checkSortable, envelopeOf, pageOf, recordSlices } from '../pipeline/lists';
+import { nodeOf } from '../pipeline/node-find';
+import { rowsToShow } from '../pipeline/present';
+import type { SomeHandlers, Request, ApiContext } from '../pipeline/handler';
 
 /** Fields in a list without `detail`. Long events are truncated there. */
 const BRIEF = ['uuid', 'created_at', 'severity', 'event', 'links'];
@@ -15,7 +15,7 @@ const TRUNCATED_LENGTH = 251;
 const ALSO_SORTABLE = ['id', 'updated_at'];
 
 /** @param nodeUuid of the node in the path, for links. Links to an entry of another node have it too: Ironic does not compare the nodes. */
-function presenter({ minor, base }: Request, { document }: ApiContext, nodeUuid: string, detail: boolean) {
+function presenter({ minor, base }: Pick<Request, 'base' | 'minor'>, { document }: ApiContext, nodeUuid: string, detail: boolean) {
   const rows = rowsToShow(document.fields('HistoryEntry'), minor, detail ? undefined : BRIEF);
   const links = (uuid: string) => [{ href: `${base}/v1/nodes/${nodeUuid}/history/${uuid}`, rel: 'self' }];
   const truncated = (event: string | null) =>
@@ -37,23 +37,23 @@ async function checkOtherNode(entry: HistoryRecord, { caller }: Request, { store
     throw new Fault('NodeHistoryNotFound', { history: entry.uuid });
 }
 
-export const nodeHistoryHandlers: Handlers = {
+export const nodeHistoryHandlers = {
   listHistory: async (request, context) => {
     const { query, base, params } = request;
     const node = await nodeOf(request, context, 'node:history:get');
-    const detail = query['detail'] === true;
+    const { detail } = query;
     const page = pageOf(query, [], context.options);
     const columns = context.document.fields('HistoryEntry').filter(({ links }) => !links);
     checkSortable(page.sortKey, [...ALSO_SORTABLE, ...columns.map(({ name }) => name)]);
     const sizes = await context.store.history.sizes({ ...page, where: { node_uuid: node.uuid } });
-    const path = `nodes/${params['node_ident']!}/history`;
+    const path = `nodes/${params.node_ident}/history`;
     const also = detail ? ([['detail', true]] as const) : [];
     const items = recordSlices(context.store.history, sizes, presenter(request, context, node.uuid, detail));
     return { status: 200, slices: envelopeOf('history', items, sizes.length, { base, path, page, limit: page.limit, also }) };
   },
   showHistory: async (request, context) => {
     const node = await nodeOf(request, context, 'node:history:get');
-    const entry = await context.store.history.find(request.params['event']!);
+    const entry = await context.store.history.find(request.params.event);
     if (entry.node_uuid !== node.uuid) await checkOtherNode(entry, request, context);
     return { status: 200, body: presenter(request, context, node.uuid, true)(entry) };
   },
@@ -64,4 +64,4 @@ export const nodeHistoryHandlers: Handlers = {
     const links = { href: `${request.base}/v1/nodes?parent_node=${uuid}`, rel: 'children' };
     return { status: 200, body: { children: children.map((child) => child.uuid), links } };
   },
-};
+} satisfies SomeHandlers;

@@ -4,13 +4,12 @@ import { conductorOf } from '../../model/ring';
 import { STATES } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
 import type { AliveConductors, NodeFilter, OwnedVersion, RowVersion } from '../../store/store';
-import type { Arguments } from '../schema/arguments';
 import type { FieldRow } from '../schema/document';
-import { projectOfList } from '../resource/access';
-import { nodeAccess } from '../resource/node-access';
-import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
-import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { nodeAccess } from '../pipeline/node-access';
+import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../pipeline/lists';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../pipeline/present';
+import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
 const UNSORTABLE = [
@@ -46,12 +45,14 @@ const EXACT = [
   'instance_name',
 ] as const;
 
-function checkValues(query: Arguments): void {
-  const { provision_state: state = null, fault = null } = query as { provision_state?: string | null; fault?: string | null };
-  if (state !== null && !Object.hasOwn(STATES, state))
+/** On /detail any text in include_children counts as true. */
+type NodeQuery = Omit<RequestOf<'listNodes'>['query'], 'include_children'> & { readonly include_children?: boolean | string };
+
+function checkValues({ provision_state: state, fault }: NodeQuery): void {
+  if (state !== undefined && !Object.hasOwn(STATES, state))
     throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
-  if (fault !== null && !FAULTS_OF_NODES.includes(fault)) {
-    const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
+  if (fault !== undefined && !FAULTS_OF_NODES.includes(fault)) {
+    const known = FAULTS_OF_NODES.map((faultsOfNode) => `'${faultsOfNode}'`).join(', ');
     throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
   }
 }
@@ -60,26 +61,10 @@ function checkValues(query: Arguments): void {
 const HASHED = ['id', 'revision', 'owner', 'lessee', 'uuid', 'driver', 'conductor_group', 'reservation'] as const;
 const NO_CONDUCTORS: AliveConductors = { version: '', conductors: [] };
 
-interface ListFilters {
-  readonly shard?: readonly string[] | null;
-  readonly associated?: boolean | null;
-  readonly sharded?: boolean | null;
-  readonly description_contains?: string | null;
-  readonly parent_node?: string | null;
-  /** On /detail any text counts as true. */
-  readonly include_children?: boolean | string | null;
-}
 /** @param project whose nodes are listed; absent: the nodes of all projects */
-function filterOf(query: Arguments, project: string | undefined): NodeFilter {
-  const where = Object.fromEntries(EXACT.filter((name) => (query[name] ?? undefined) !== undefined).map((name) => [name, query[name]]));
-  const {
-    shard: shards,
-    associated,
-    sharded,
-    description_contains: part,
-    parent_node: parent,
-    include_children: all,
-  } = query as ListFilters;
+function filterOf(query: NodeQuery, project: string | undefined): NodeFilter {
+  const where = Object.fromEntries(EXACT.filter((name) => query[name] !== undefined).map((name) => [name, query[name]]));
+  const { shard: shards, associated, sharded, description_contains: part, parent_node: parent, include_children: all } = query;
   const children = parent ?? (all ? 'all' : undefined);
   return {
     where: { ...where, ...(shards ? { shard: shards } : {}) },
@@ -98,14 +83,18 @@ function checkReadableOrder(key: string, request: Request, context: ApiContext, 
 }
 
 /** @param path of the list, for the link to its next page */
-async function list(request: Request, context: ApiContext, path: string, fields: readonly string[] | undefined): Promise<Answer> {
+async function list(
+  request: Request<OperationTypes & { readonly query: NodeQuery }>,
+  context: ApiContext,
+  path: string,
+  fields: readonly string[] | undefined,
+): Promise<Answer> {
   const { query, base, minor } = request;
   const { document, store, options, fragments } = context;
-  const named = query['project'] as string | null | undefined;
-  const project = projectOfList(request, context, 'node', named) ?? named ?? undefined;
+  const project = projectOfList(request, context, 'node', query.project) ?? query.project;
   const all = document.fields('Node');
   checkNewer(
-    [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
+    [...(query.fields ?? []), query.sort_key],
     all.filter(({ selectable }) => selectable),
     minor,
   );
@@ -114,11 +103,11 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
   checkNodeFields(fields, all);
   // An unknown chassis is 404, for callers that may know which chassis exist.
-  const chassis = query['chassis_uuid'] as string | null | undefined;
+  const chassis = query.chassis_uuid;
   if (chassis && context.auth.allowed(request.caller, 'chassis:get')) await store.chassis.find(chassis);
 
   const rows = nodeRowsToShow(all, minor, fields);
-  const hostname = query['conductor'] as string | null | undefined;
+  const hostname = query.conductor;
   const { version: word, conductors } =
     hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
   const filter = filterOf(query, project);
@@ -142,18 +131,18 @@ async function list(request: Request, context: ApiContext, path: string, fields:
 
   const also = [
     ...(['associated', 'maintenance', 'retired'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
-    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(typeof query.detail === 'boolean' ? [['detail', query.detail] as const] : []),
     ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
   ];
   // At most one node has an instance, so there is no next page.
-  const limit = query['instance_uuid'] ? 0 : page.limit;
+  const limit = query.instance_uuid ? 0 : page.limit;
   return { status: 200, slices: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
 }
 
-export const nodeListHandlers: Handlers = {
+export const nodeListHandlers = {
   listNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
   listNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
   // The path parameter `chassis_uuid` is an argument, and so a filter of the list.
   listChassisNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
   listChassisNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
-};
+} satisfies SomeHandlers;

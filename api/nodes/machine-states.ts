@@ -3,13 +3,13 @@ import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { location } from '../resource/links';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { location } from '../pipeline/present';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
-const accepted = ({ base, params }: Request, rest: string): Answer => ({
+const accepted = ({ base, params }: RequestOn<'node_ident'>, rest: string): Answer => ({
   status: 202,
-  headers: location(base, `nodes/${params['node_ident']!}/${rest}`),
+  headers: location(base, `nodes/${params.node_ident}/${rest}`),
 });
 
 const SINCE = 76;
@@ -25,9 +25,9 @@ function checkNotTransitioning({ provision_state: state }: NodeRecord): void {
   });
 }
 
-async function setBootMode(request: Request, context: ApiContext): Promise<Answer> {
+async function setBootMode(request: RequestOf<'setBootMode'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:set_boot_mode');
-  const target = request.query['target'] as string | null;
+  const target = request.query.target;
   checkVersion(request);
   if (target !== 'bios' && target !== 'uefi')
     throw invalidParameter(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
@@ -36,9 +36,9 @@ async function setBootMode(request: Request, context: ApiContext): Promise<Answe
   return accepted(request, 'states');
 }
 
-async function setSecureBoot(request: Request, context: ApiContext): Promise<Answer> {
+async function setSecureBoot(request: RequestOf<'setSecureBoot'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:set_secure_boot');
-  const target = request.query['target'] as boolean | null;
+  const target = request.query.target;
   checkVersion(request);
   if (target === null)
     throw invalidParameter(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
@@ -47,16 +47,16 @@ async function setSecureBoot(request: Request, context: ApiContext): Promise<Ans
   return accepted(request, 'states');
 }
 
-async function showConsole(request: Request, context: ApiContext): Promise<Answer> {
+async function showConsole(request: RequestOf<'showConsole'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:get_console');
   const info = await context.conductor.consoleInfo(node.uuid);
   return { status: 200, body: { console_enabled: info !== null, console_info: info } };
 }
 
-async function setConsole(request: Request, context: ApiContext): Promise<Answer> {
+async function setConsole(request: RequestOf<'setConsole'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:set_console_state');
-  await context.conductor.setConsole(node.uuid, request.query['enabled'] === true);
+  await context.conductor.setConsole(node.uuid, request.query.enabled === true);
   return accepted(request, 'states/console');
 }
 
-export const machineStateHandlers: Handlers = { setBootMode, setSecureBoot, showConsole, setConsole };
+export const machineStateHandlers = { setBootMode, setSecureBoot, showConsole, setConsole } satisfies SomeHandlers;

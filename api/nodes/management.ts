@@ -1,17 +1,17 @@
 /** /v1/nodes/X/management/boot_device, /v1/nodes/X/inventory, and the extension /v1/nodes/X/sensors. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
-import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
-export const nodeManagementHandlers: Handlers = {
+export const nodeManagementHandlers = {
   showBootDevice: async (request, context) => {
     const node = await nodeOf(request, context, 'node:get_boot_device');
     return { status: 200, body: await context.conductor.getBootDevice(node.uuid) };
   },
   setBootDevice: async (request, context) => {
     const node = await nodeOf(request, context, 'node:set_boot_device');
-    const { boot_device: device, persistent } = request.query as { boot_device: string | null; persistent?: boolean | null };
+    const { boot_device: device, persistent } = request.query;
     await context.conductor.setBootDevice(node.uuid, device ?? repr(null), persistent ?? false);
     return { status: 204 };
   },
@@ -30,4 +30,4 @@ export const nodeManagementHandlers: Handlers = {
     if (!record) throw new Fault('NodeInventoryNotFound', { node: String(node.id) });
     return { status: 200, body: { inventory: record.inventory, plugin_data: record.plugin_data } };
   },
-};
+} satisfies SomeHandlers;

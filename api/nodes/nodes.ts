@@ -1,48 +1,17 @@
-/** /v1/nodes: create, show, change, delete, validate. */
+/** /v1/nodes: create, show, delete, validate. */
 import { Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
-import type { NewNode, NodeRecord } from '../../model/records';
+import type { NewNode } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
-import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
-import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
-import { checkInPlaceOf, checkPolicy } from '../resource/access';
-import { location } from '../resource/links';
-import { nodeAccess } from '../resource/node-access';
-import { checkFieldsAllowed, checkNewer } from '../resource/lists';
-import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../resource/node-find';
-import { changedNode } from './patch';
-import { withNotifications } from '../resource/notifications';
-import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-
-/**
- * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
- * @param node the record, or its head if the cached fragment may be enough
- */
-async function nodeBytes(
-  node: NodeSummary | NodeRecord,
-  request: Request,
-  context: ApiContext,
-  fields?: readonly string[],
-): Promise<readonly Buffer[]> {
-  const { document, current, fragments, store } = context;
-  const { base, minor } = request;
-  const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
-  const view = { base, minor, rows };
-  const access = nodeAccess(request, context, rows, false);
-  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
-  const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
-  const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
-    shape: (one) => shape + access.to(one).key,
-    versions: [node],
-    read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
-    renderer: () => nodePresenter(view, access, conductors),
-  });
-  if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
-  return [fragment.bytes];
-}
+import { checkedRecord, presentOf, refuseNewer } from '../pipeline/fields';
+import { checkInPlaceOf, checkPolicy } from '../pipeline/access';
+import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
+import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../pipeline/node-find';
+import { withNotifications } from '../pipeline/notifications';
+import { checkNodeFields, location, nodeBytes } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** Whether the caller creates the node as the administrator of its own project. @throws Fault HTTPForbidden */
 function isOwnNode(request: Request, context: ApiContext): boolean {
@@ -56,9 +25,9 @@ function isOwnNode(request: Request, context: ApiContext): boolean {
   return isOwn;
 }
 /** @param isOwn from isOwnNode: the caller's project becomes the owner, unless the caller's scope is the system */
-function ownerOf(record: Values, { caller }: Request, isOwn: boolean): string | null {
-  if (caller.system || !isOwn) return (record['owner'] as string | null | undefined) ?? null;
-  if (record['owner'] && record['owner'] !== caller.project)
+function ownerOf(owner: string | undefined, { caller }: Request, isOwn: boolean): string | null {
+  if (caller.system || !isOwn) return owner ?? null;
+  if (owner && owner !== caller.project)
     throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
   return caller.project;
 }
@@ -70,20 +39,18 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
   const record = checkedRecord('node', 'Node', rows, body, context);
   const isOwn = isOwnNode(request, context);
   refuseNewer(record, rows, minor);
-  // null means absent.
-  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
-  if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
-  const owner = ownerOf(given, request, isOwn);
-  await checkChassis(given['chassis_uuid'], context);
-  const parent = given['parent_node']
-    ? (await linkedNode('parent_node', given['parent_node'], owner, request, context)).uuid
-    : ((given['parent_node'] as '' | undefined) ?? null);
+  const given = presentOf(record);
+  if ('name' in given) checkName(given.name, minor, 'Cannot create node with invalid name');
+  const owner = ownerOf(given.owner, request, isOwn);
+  await checkChassis(given.chassis_uuid, context);
+  const parent = given.parent_node
+    ? (await linkedNode('parent_node', given.parent_node, owner, request, context)).uuid
+    : (given.parent_node ?? null);
   const node: NewNode = {
     ...given,
-    uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
-    driver: given['driver'] as string,
-    conductor_group: (given['conductor_group'] as string | undefined) || options['DEFAULT.default_conductor_group'],
-    resource_class: (given['resource_class'] as string | undefined) || options['DEFAULT.default_resource_class'],
+    uuid: given.uuid?.toLowerCase() ?? newUuid(random),
+    conductor_group: given.conductor_group || options['DEFAULT.default_conductor_group'],
+    resource_class: given.resource_class || options['DEFAULT.default_resource_class'],
     provision_state: minor < 11 ? 'available' : 'enroll',
     owner,
     parent_node: parent,
@@ -93,11 +60,11 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
   return { status: 201, bytes: await nodeBytes(made, request, context), headers: location(base, `nodes/${made.uuid}`) };
 }
 
-async function showNode(request: Request, context: ApiContext): Promise<Answer> {
-  const { minor, query } = request;
+async function showNode(request: RequestOf<'showNode'>, context: ApiContext): Promise<Answer> {
+  const { minor } = request;
+  const { fields } = request.query;
   const rows = context.document.fields('Node');
   const node = await nodeHeadOf(request, context, 'node:get');
-  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   checkFieldsAllowed(fields, minor);
   checkNewer(
     fields ?? [],
@@ -108,15 +75,7 @@ async function showNode(request: Request, context: ApiContext): Promise<Answer> 
   return { status: 200, bytes: await nodeBytes(node, request, context, fields) };
 }
 
-async function updateNode(request: Request, context: ApiContext): Promise<Answer> {
-  const { node, changes, resetInterfaces } = await changedNode(request, context);
-  const changed = await withNotifications(context, request, 'node', 'update', { ...node, ...changes }, () =>
-    context.conductor.updateNode(node.uuid, changes, resetInterfaces),
-  );
-  return { status: 200, bytes: await nodeBytes(changed, request, context) };
-}
-
-async function deleteNode(request: Request, context: ApiContext): Promise<Answer> {
+async function deleteNode(request: RequestOf<'deleteNode'>, context: ApiContext): Promise<Answer> {
   const { auth, options } = context;
   const node = await nodeOf(request, context, 'node:get', true);
   const ownPolicy = options['api.project_admin_can_manage_own_nodes'] ? 'node:delete:self_owned_node' : 'node:delete';
@@ -137,11 +96,10 @@ async function validate(ident: unknown, request: Request, context: ApiContext): 
   return { status: 200, body: await context.conductor.validate(node.uuid) };
 }
 
-export const nodeHandlers: Handlers = {
+export const nodeHandlers = {
   createNode,
   showNode,
-  updateNode,
   deleteNode,
-  validateNode: (request, context) => validate(request.query['node_uuid'] ?? request.query['node'], request, context),
-  validateThisNode: (request, context) => validate(request.params['node_ident'], request, context),
-};
+  validateNode: (request, context) => validate(request.query.node_uuid ?? request.query.node, request, context),
+  validateThisNode: (request, context) => validate(request.params.node_ident, request, context),
+} satisfies SomeHandlers;

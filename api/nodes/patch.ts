@@ -1,15 +1,15 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
 import { invalid, Fault } from '../../model/errors';
-import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
+import { valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
-import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { checkInPlaceOf } from '../resource/access';
-import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
-import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
-import type { Request, ApiContext } from '../resource/handler';
+import { checkInPlaceOf } from '../pipeline/access';
+import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../pipeline/node-find';
+import { checkPatch, patchRecord, type Found, type PatchSteps } from '../pipeline/patch';
+import { nodeBytes } from '../pipeline/present';
+import type { RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
@@ -31,13 +31,18 @@ function checkAutomatedClean(patch: readonly PatchOperation[]): void {
     throw invalid('automated_clean cannot be removed: replace it with null, and [conductor]automated_clean holds again.');
 }
 
-function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor, params, caller }: Request, { auth }: ApiContext): void {
+function checkState(
+  node: NodeRecord,
+  patch: readonly PatchOperation[],
+  { minor, params, caller }: UpdateRequest,
+  { auth }: ApiContext,
+): void {
   const freesInstance =
     patch.length === 1 && patch[0]!.op === 'remove' && patch[0]!.path === '/instance_uuid' && Object.keys(patch[0]!).length === 2;
   if (node.maintenance && freesInstance) return;
   const { provision_state: state, target_provision_state: target } = node;
   if (target && !stateRow(state).changeable)
-    throw conflict(`Node ${params['node_ident']!} can not be updated while a state transition is in progress.`);
+    throw conflict(`Node ${params.node_ident} can not be updated while a state transition is in progress.`);
   checkNotInspecting('node', node, minor);
   if (state === 'active' && valuesAt(patch, '/owner').some(Boolean) && !auth.allowed(caller, 'node:update_owner_provisioned', node))
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is in state "active".`);
@@ -59,68 +64,69 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
   }
 }
 
-/** @returns the node before the patch, and the fields that change */
-export async function changedNode(
-  request: Request,
-  context: ApiContext,
-): Promise<{ readonly node: NodeRecord; readonly changes: NodeChanges; readonly resetInterfaces: boolean }> {
-  const { minor, query, body, params } = request;
-  const rows = context.document.fields('Node');
-  const resetInterfaces = query['reset_interfaces'] === true;
-  const patch = checkedPatch(body, rows);
-  if (rows.some(({ name, gate }) => !isGateOpen(gate, minor) && valuesAt(patch, `/${name}`).length > 0))
-    throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  if (resetInterfaces && valuesAt(patch, '/driver').length === 0)
-    throw invalid("The reset_interfaces parameter can only be used when changing the node's driver.");
-  const [description] = valuesAt(patch, '/description');
-  if (typeof description === 'string' && description.length > 4096)
-    throw invalid('Cannot update node with description exceeding 4096 characters');
-  checkNetworkData(patch, context);
-  checkAutomatedClean(patch);
-
+/** `parentUuid`: of the parent that the patch names. */
+interface FoundNode extends Found<NodeRecord> {
+  readonly parentUuid?: string;
+}
+async function find(patch: readonly PatchOperation[], request: UpdateRequest, context: ApiContext): Promise<FoundNode> {
+  const { minor, params } = request;
   const node = await nodeOf(request, context, 'node:get', true);
-  checkInPlaceOf('node:update', policies(patch, rows), request, context, node);
+  checkInPlaceOf('node:update', policies(patch, context.document.fields('Node')), request, context, node);
   const [parent] = valuesAt(patch, '/parent_node');
-  const parentUuid = parent === undefined ? undefined : (await linkedNode('parent_node', parent, node.owner, request, context)).uuid;
+  const linked = parent === undefined ? undefined : await linkedNode('parent_node', parent, node.owner, request, context);
   checkState(node, patch, request, context);
   await checkAllocation(node, patch, context);
-  for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params['node_ident']!}: Cannot change name to invalid name`);
-
-  const patchable = rows.filter(({ create, patch: may }) => create || may);
-  const patched = applyPatch(node as unknown as Values, patch);
-  const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
-  const checked = checkedRecord(
-    'patch',
-    'Node',
-    patchable,
-    { ...known, ...(parentUuid === undefined ? {} : { parent_node: parentUuid }) },
-    context,
-  );
-  return { node, changes: await differences(node, checked, patchable, request, context), resetInterfaces };
+  for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params.node_ident}: Cannot change name to invalid name`);
+  return { record: node, ...(linked ? { parentUuid: linked.uuid } : {}) };
 }
 
-async function differences(
-  node: NodeRecord,
-  checked: Values,
-  rows: readonly FieldRow[],
-  { minor, params }: Request,
+async function checkChanges(
+  given: NodeChanges,
+  { record: node }: FoundNode,
+  { minor, params }: UpdateRequest,
   context: ApiContext,
 ): Promise<NodeChanges> {
-  const before = node as unknown as Values;
-  const changes: Values = {};
-  for (const row of rows.filter(({ patch }) => patch)) {
-    const value = checked[row.name] ?? emptyOf(row);
-    if (!equalJson(value, before[row.name])) changes[row.name] = value;
-  }
-  if (typeof changes['conductor_group'] === 'string') changes['conductor_group'] = changes['conductor_group'].toLowerCase();
-  await checkChassis(changes['chassis_uuid'], context);
-  if (changes['chassis_uuid'] === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  const group = given.conductor_group;
   // Older clients set the instance name as instance_info.display_name.
-  const shown = (changes['instance_info'] as { display_name?: unknown } | undefined)?.display_name;
-  if (typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in changes)) changes['instance_name'] = shown;
+  const shown = given.instance_info?.['display_name'];
+  const isNamed = typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in given);
+  const changes: NodeChanges = {
+    ...given,
+    ...(typeof group === 'string' ? { conductor_group: group.toLowerCase() } : {}),
+    ...(isNamed ? { instance_name: shown } : {}),
+  };
+  await checkChassis(changes.chassis_uuid, context);
+  if (changes.chassis_uuid === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const after: NodeRecord = { ...node, ...changes };
   await checkServed(after, context);
   if (after.driver !== node.driver && node.console_enabled)
-    throw conflict(`Node ${params['node_ident']!} can not update the driver while the console is enabled. Please stop the console first.`);
+    throw conflict(`Node ${params.node_ident} can not update the driver while the console is enabled. Please stop the console first.`);
   return changes;
 }
+
+type UpdateRequest = RequestOf<'updateNode'>;
+const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
+  schema: 'Node',
+  checkPatch(patch, { minor, query }, context) {
+    checkPatch(patch, context.document.fields('Node'), minor);
+    if (query.reset_interfaces === true && valuesAt(patch, '/driver').length === 0)
+      throw invalid("The reset_interfaces parameter can only be used when changing the node's driver.");
+    const [description] = valuesAt(patch, '/description');
+    if (typeof description === 'string' && description.length > 4096)
+      throw invalid('Cannot update node with description exceeding 4096 characters');
+    checkNetworkData(patch, context);
+    checkAutomatedClean(patch);
+  },
+  find,
+  patched: (values, { parentUuid }) => (parentUuid === undefined ? values : { ...values, parent_node: parentUuid }),
+  checkChanges,
+  alwaysUpdates: true,
+  update: ({ uuid }, changes, { conductor }, { query }) => conductor.updateNode(uuid, changes, query.reset_interfaces === true),
+};
+
+export const nodePatchHandlers = {
+  updateNode: async (request, context) => ({
+    status: 200,
+    bytes: await nodeBytes(await patchRecord(NODE_PATCH, request, context), request, context),
+  }),
+} satisfies SomeHandlers;

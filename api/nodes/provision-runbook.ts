@@ -2,10 +2,9 @@
 import { invalid, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
-import type { Arguments } from '../schema/arguments';
-import { checkPolicy } from '../resource/access';
-import type { Request, ApiContext } from '../resource/handler';
-import { checkStepPolicies } from '../resource/step-policies';
+import { checkPolicy } from '../pipeline/access';
+import type { RequestOf, ApiContext } from '../pipeline/handler';
+import { checkStepPolicies } from '../pipeline/step-policies';
 
 /** From this version on, a node approves a runbook by having one of the runbook's traits; before, by having its name as a trait. */
 const TRAITS_SINCE = 112;
@@ -32,21 +31,27 @@ const withoutPriority = ({ interface: owner, step, args, order }: StepRecord): S
   ...(order === undefined ? {} : { order }),
 });
 
+type ProvisionQuery = RequestOf<'setProvision'>['query'];
 /** The arguments of a provision verb, with its runbook expanded. Throws RunbookNotFound, HTTPForbidden, Invalid, NotAcceptable. */
-export async function withRunbook(target: string, node: NodeRecord, request: Request, context: ApiContext): Promise<Arguments> {
+export async function withRunbook(
+  target: string,
+  node: NodeRecord,
+  request: RequestOf<'setProvision'>,
+  context: ApiContext,
+): Promise<ProvisionQuery> {
   const { query, minor, caller } = request;
-  const ident = query['runbook'];
+  const ident = query.runbook;
   if (!ident) return query;
   if (minor < 92) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const runbook = await context.store.runbooks.find(ident as string);
+  const runbook = await context.store.runbooks.find(ident);
   checkPolicy(request, context, 'runbook:use', { owner: runbook.owner, lessee: null });
   checkApproved(runbook, node, minor);
   // Runbooks that an administrator created or published need no check of their steps.
   if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { caller }, context, node);
-  const args: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
+  const args: ProvisionQuery = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
   if (target !== 'clean' && target !== 'service') return args;
-  const key = `${target}_steps`;
-  if (Array.isArray(query[key]) && query[key].length > 0) throw invalid(`Please provide either "${key}" or a runbook, but not both.`);
+  const key = `${target}_steps` as const;
+  if (query[key]?.length) throw invalid(`Please provide either "${key}" or a runbook, but not both.`);
   const steps = [...runbook.steps].sort((a, b) => (a.order ?? 0) - (b.order ?? 0));
   return { ...args, [key]: steps.map(withoutPriority) };
 }

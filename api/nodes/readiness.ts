@@ -4,9 +4,9 @@ import { readiness, waitEnd, type Facts, type Probes } from '../../model/readine
 import { conductorOf } from '../../model/ring';
 import type { NodeRecord } from '../../model/records';
 import { isWaiting } from '../../model/states';
-import { nodeAccess, readableNode, REDACTED } from '../resource/node-access';
-import { nodeOf } from '../resource/node-find';
-import type { ApiContext, Handlers, Request } from '../resource/handler';
+import { nodeAccess, readableNode, REDACTED } from '../pipeline/node-access';
+import { nodeOf } from '../pipeline/node-find';
+import type { ApiContext, SomeHandlers, Request } from '../pipeline/handler';
 
 /** A conductor that is offline or does not answer is part of the result. Other errors are errors of the request. */
 const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>
@@ -30,7 +30,7 @@ function readableProbes(probes: Probes, node: NodeRecord, request: Request, cont
   };
 }
 
-export const readinessHandlers: Handlers = {
+export const readinessHandlers = {
   showReadiness: async (request, context) => {
     const { store, current } = context;
     const node = await nodeOf(request, context, 'node:validate');
@@ -55,4 +55,4 @@ export const readinessHandlers: Handlers = {
     };
     return { status: 200, body: readiness(facts) };
   },
-};
+} satisfies SomeHandlers;

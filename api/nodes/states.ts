@@ -1,33 +1,37 @@
 /** /v1/nodes/X/states, power, provision and maintenance. */
 import { invalid, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
+import { isObject } from '../../model/json';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { isUuid } from '../../model/idents';
 import { nextState, TRANSITIONS, VERBS } from '../../model/states';
 import { isGateOpen } from '../../model/versions';
 import { AlreadyRead, type ProvisionArgs } from '../../conductor/conductor';
-import { storableOf, type Arguments } from '../schema/arguments';
+import { storableOf } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
-import { checkPolicy } from '../resource/access';
-import { location } from '../resource/links';
-import { readableNode } from '../resource/node-access';
-import { nodeOf, visibleNode } from '../resource/node-find';
-import { withMaintenanceNotifications } from '../resource/notifications';
-import { rewrite, rewritesFor } from '../resource/present';
+import { checkPolicy } from '../pipeline/access';
+import { columnsOf } from '../pipeline/fields';
+import { readableNode } from '../pipeline/node-access';
+import { nodeOf, visibleNode } from '../pipeline/node-find';
+import { withMaintenanceNotifications } from '../pipeline/notifications';
+import { location, rewrite, rewritesFor } from '../pipeline/present';
 import { withRunbook } from './provision-runbook';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
-import { checkStepPolicies } from '../resource/step-policies';
+import { checkStepPolicies } from '../pipeline/step-policies';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
-const accepted = ({ base, params }: Request): Answer => ({ status: 202, headers: location(base, `nodes/${params['node_ident']!}/states`) });
+const accepted = ({ base, params }: RequestOn<'node_ident'>): Answer => ({
+  status: 202,
+  headers: location(base, `nodes/${params.node_ident}/states`),
+});
 
-async function showStates(request: Request, context: ApiContext): Promise<Answer> {
+async function showStates(request: RequestOf<'showStates'>, context: ApiContext): Promise<Answer> {
   const { minor } = request;
   const node = await nodeOf(request, context, 'node:get_states');
   const rules = rewritesFor(minor);
   // Unlike here, Ironic shows values in the states that it redacts in the node.
-  const shown = readableNode(node, request, context) as unknown as Readonly<Record<string, unknown>>;
+  const shown = columnsOf(readableNode(node, request, context));
   const rows = context.document.fields('States').filter(({ gate }) => isGateOpen(gate, minor));
   return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, shown[name])])) };
 }
@@ -35,16 +39,16 @@ async function showStates(request: Request, context: ApiContext): Promise<Answer
 /** Power targets and the versions that introduced them. */
 const POWER: Readonly<Record<string, number>> = { 'power on': 1, 'power off': 1, rebooting: 1, 'soft rebooting': 27, 'soft power off': 27 };
 
-async function setPower(request: Request, context: ApiContext): Promise<Answer> {
+async function setPower(request: RequestOf<'setPower'>, context: ApiContext): Promise<Answer> {
   const { minor, query, params } = request;
   const node = await nodeOf(request, context, 'node:set_power_state');
-  const target = query['target'] as string | null;
-  const timeout = (query['timeout'] as number | null | undefined) ?? undefined;
+  const { target } = query;
+  const timeout = query.timeout ?? undefined;
   const known = target !== null && Object.hasOwn(POWER, target);
   if ((known && POWER[target]! > minor) || (timeout && minor < 27)) throw unacceptable();
   if (timeout !== undefined && timeout < 1) throw invalid('timeout has to be positive integer');
   const refused = (state: string | null): Fault =>
-    new Fault('InvalidStateRequested', { action: target ?? repr(null), node: params['node_ident']!, state: state ?? repr(null) });
+    new Fault('InvalidStateRequested', { action: target ?? repr(null), node: params.node_ident, state: state ?? repr(null) });
   if (!known) throw refused(node.power_state);
   if (node.provision_state === 'clean wait' || node.provision_state === 'cleaning') throw refused(node.provision_state);
   if (node.disable_power_off && (target === 'power off' || target === 'soft power off'))
@@ -73,17 +77,18 @@ function checkDisableRamdisk(target: string, minor: number): void {
   if (minor < since) throw unacceptable('disable_ramdisk is not acceptable in this API version');
 }
 
+type ProvisionRequest = RequestOf<'setProvision'>;
 /** Checks that each member of the body belongs to the verb. */
-function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: number): void {
-  const given = (name: string): boolean => Array.isArray(query[name]) && (query[name] as unknown[]).length > 0;
+function checkKeys(target: string, query: ProvisionRequest['query'], node: NodeRecord, minor: number): void {
+  const given = (name: `${'clean' | 'deploy' | 'service'}_steps`): boolean => Boolean(query[name]?.length);
   const only = (name: string, verb: string): Fault => invalid(`"${name}" is only valid when setting target provision state to ${verb}`);
-  if (query['disable_ramdisk'] !== undefined && query['disable_ramdisk'] !== null) checkDisableRamdisk(target, minor);
+  if ((query.disable_ramdisk ?? null) !== null) checkDisableRamdisk(target, minor);
   if (given('clean_steps') && target !== 'clean') throw only('clean_steps', 'clean');
   if (given('deploy_steps')) {
     if (minor < 69) throw unacceptable('Request not acceptable. The minimal required API version should be 1.69');
     if (target !== 'active' && target !== 'rebuild') throw only('deploy_steps', 'active or rebuild');
   }
-  if (typeof query['rescue_password'] === 'string' && target !== 'rescue') throw only('rescue_password', 'rescue');
+  if (typeof query.rescue_password === 'string' && target !== 'rescue') throw only('rescue_password', 'rescue');
   // A transition may be newer than its verb: abort in `inspect wait` and `wait call-back`.
   const edge = TRANSITIONS.find(([from, event]) => from === node.provision_state && event === VERBS[target]!.event);
   if ((edge?.[3] ?? 1) > minor) throw unacceptable();
@@ -120,7 +125,7 @@ async function checkSteps(
   const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
   for (const step of steps) if (step['execute_on_child_nodes']) await checkChildren(step, node, request, context);
-  const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
+  const names = steps.map(({ interface: item, step }) => `${String(item)}.${String(step)}`);
   const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
@@ -140,30 +145,30 @@ async function checkRequired(target: string, args: ProvisionArgs, node: NodeReco
 }
 
 const isStep = (value: unknown): value is { readonly interface: string; readonly step: string } => {
-  const { interface: owner, step } = (value ?? {}) as JsonObject;
+  if (!isObject(value)) return false;
+  const { interface: owner, step } = value;
   return typeof owner === 'string' && typeof step === 'string';
 };
 /** Arguments of the request that are not arguments of the verb. */
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
 /** Steps that the request names have policies of their own. Those of a runbook are checked with the runbook. */
-function checkPoliciesOfSteps(node: NodeRecord, request: Request, context: ApiContext): void {
+function checkPoliciesOfSteps(node: NodeRecord, request: ProvisionRequest, context: ApiContext): void {
   const { query } = request;
-  const isNamed = (kind: string): boolean => Array.isArray(query[kind]) && (query[kind] as unknown[]).length > 0;
-  for (const kind of ['clean_steps', 'service_steps'].filter(isNamed))
-    checkPolicy(request, context, `node:set_provision_state:${kind}`, node);
-  const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => query[kind] ?? []) as JsonObject[];
+  for (const kind of ['clean_steps', 'service_steps'] as const)
+    if (query[kind]?.length) checkPolicy(request, context, `node:set_provision_state:${kind}`, node);
+  const named = (['deploy_steps', 'clean_steps', 'service_steps'] as const).flatMap((kind) => query[kind] ?? []);
   checkStepPolicies(named.filter(isStep), request, context, node);
 }
 
-async function setProvision(request: Request, context: ApiContext): Promise<Answer> {
+async function setProvision(request: RequestOf<'setProvision'>, context: ApiContext): Promise<Answer> {
   const { minor } = request;
   const node = await nodeOf(request, context, 'node:set_provision_state');
-  const verb = request.query['target'] as string | null;
-  if (!request.query['runbook']) checkPoliciesOfSteps(node, request, context);
+  const verb = request.query.target;
+  if (!request.query.runbook) checkPoliciesOfSteps(node, request, context);
   checkVerb(verb, node, minor);
   const target = verb!;
-  checkConfigdrive(target, request.query['configdrive'], minor, context);
+  checkConfigdrive(target, request.query.configdrive, minor, context);
   const query = await withRunbook(target, node, request, context);
   checkKeys(target, query, node, minor);
   const args = Object.fromEntries(
@@ -175,19 +180,18 @@ async function setProvision(request: Request, context: ApiContext): Promise<Answ
   return accepted(request);
 }
 
-async function maintain(request: Request, context: ApiContext, on: boolean): Promise<Answer> {
+async function maintain(request: RequestOn<'node_ident'>, context: ApiContext, on: boolean, given?: string | null): Promise<Answer> {
   const node = await nodeOf(request, context, on ? 'node:set_maintenance' : 'node:clear_maintenance');
-  const { reason: given } = request.query;
   const reason = typeof given === 'string' ? storableOf('reason', given) : null;
-  const after = { ...node, maintenance: on, maintenance_reason: on ? reason : null };
+  const after = { ...node, maintenance: on, maintenance_reason: reason };
   await withMaintenanceNotifications(context, request, after, () => context.conductor.setMaintenance(node.uuid, on, reason));
   return { status: 202 };
 }
 
-export const nodeStateHandlers: Handlers = {
+export const nodeStateHandlers = {
   showStates,
   setPower,
   setProvision,
-  setMaintenance: (request, context) => maintain(request, context, true),
+  setMaintenance: (request, context) => maintain(request, context, true, request.query.reason),
   clearMaintenance: (request, context) => maintain(request, context, false),
-};
+} satisfies SomeHandlers;

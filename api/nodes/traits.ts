@@ -2,20 +2,17 @@
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { MAX_TRAITS } from '../../model/traits';
-import type { Schema } from '../schema/document';
-import { location } from '../resource/links';
-import { nodeOf } from '../resource/node-find';
-import { withNotifications } from '../resource/notifications';
-import { sortedTraits } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import { withNotifications } from '../pipeline/notifications';
+import { location, sortedTraits } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { throwIfInvalid } from '../schema/schema';
 
 const USAGE =
   'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
 
 export function checkTrait(trait: string, { validators, document }: ApiContext): void {
-  const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
-  throwIfInvalid('trait', validators('Trait', () => properties.traits.items)(trait));
+  throwIfInvalid('trait', validators('Trait', () => document.schemas['Traits']!.properties!['traits']!.items!)(trait));
 }
 function checkCount(node: NodeRecord, traits: readonly string[]): void {
   if (traits.length <= MAX_TRAITS) return;
@@ -32,9 +29,9 @@ const change = (
 ): Promise<void> =>
   withNotifications(context, request, 'node', 'update', { ...node, traits: after }, () => context.conductor.setTraits(node.uuid, what));
 
-async function replaceTraits(request: Request, context: ApiContext): Promise<Answer> {
+async function replaceTraits(request: RequestOf<'replaceTraits'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:traits:set');
-  const { traits } = request.body as { traits?: readonly string[] };
+  const { traits } = request.body;
   if (!traits) throw new Fault('Invalid', { message: USAGE });
   const replace = [...new Set(traits)];
   checkCount(node, replace);
@@ -42,28 +39,28 @@ async function replaceTraits(request: Request, context: ApiContext): Promise<Ans
   return { status: 204 };
 }
 
-async function addTrait(request: Request, context: ApiContext): Promise<Answer> {
+async function addTrait(request: RequestOf<'addTrait'>, context: ApiContext): Promise<Answer> {
   const { base, params, body } = request;
-  const add = params['trait']!;
+  const add = params.trait;
   checkTrait(add, context);
   const node = await nodeOf(request, context, 'node:traits:set');
-  if ((body as { traits?: unknown }).traits !== undefined) throw new Fault('Invalid', { message: USAGE });
+  if (body.traits !== undefined) throw new Fault('Invalid', { message: USAGE });
   const after = [...new Set([...node.traits, add])];
   checkCount(node, after);
   await change(node, { add }, after, request, context);
-  return { status: 204, headers: location(base, `nodes/${params['node_ident']!}/traits/${add}`) };
+  return { status: 204, headers: location(base, `nodes/${params.node_ident}/traits/${add}`) };
 }
 
-async function removeTrait(request: Request, context: ApiContext): Promise<Answer> {
+async function removeTrait(request: RequestOf<'removeTrait'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:traits:delete');
-  const remove = request.params['trait']!;
+  const remove = request.params.trait;
   if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
   const after = node.traits.filter((trait) => trait !== remove);
   await change(node, { remove }, after, request, context);
   return { status: 204 };
 }
 
-export const nodeTraitHandlers: Handlers = {
+export const nodeTraitHandlers = {
   listTraits: async (request, context) => ({
     status: 200,
     body: { traits: sortedTraits(await nodeOf(request, context, 'node:traits:list')) },
@@ -76,4 +73,4 @@ export const nodeTraitHandlers: Handlers = {
     await change(node, { replace: [] }, [], request, context);
     return { status: 204 };
   },
-};
+} satisfies SomeHandlers;

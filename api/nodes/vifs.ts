@@ -2,16 +2,16 @@
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';
-import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
-export const nodeVifHandlers: Handlers = {
+export const nodeVifHandlers = {
   listVifs: async (request, context) => {
     const node = await nodeOf(request, context, 'node:vif:list');
     return { status: 200, body: { vifs: await context.conductor.listVifs(node.uuid) } };
   },
   attachVif: async (request, context) => {
-    const vif = request.body as Vif;
+    const vif: Vif = request.body;
     if (!isUuid(vif.id) && !isLogicalName(vif.id))
       throw new Fault('InvalidParameterValue', { message: `Expected UUID or name for id: ${String(vif.id)}` });
     const node = await nodeOf(request, context, 'node:vif:attach');
@@ -22,7 +22,7 @@ export const nodeVifHandlers: Handlers = {
   },
   detachVif: async (request, context) => {
     const node = await nodeOf(request, context, 'node:vif:detach');
-    await context.conductor.detachVif(node.uuid, request.params['vif_id']!);
+    await context.conductor.detachVif(node.uuid, request.params.vif_id);
     return { status: 204 };
   },
-};
+} satisfies SomeHandlers;

@@ -1,30 +1,23 @@
 /** /v1/nodes/X/vmedia. */
 import type { VirtualMediaType } from '../../conductor/conductor';
 import { invalid } from '../../model/errors';
-import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { SomeHandlers } from '../pipeline/handler';
 
-const DEVICES: readonly string[] = ['disk', 'cdrom', 'floppy'];
+const DEVICES: readonly VirtualMediaType[] = ['disk', 'cdrom', 'floppy'];
+const isDevice = (word: string): word is VirtualMediaType => DEVICES.some((device) => device === word);
 const SCHEMES: readonly string[] = ['http', 'https', 'nfs', 'cifs', 'smb'];
 
 /** RFC 3986 §3.1, in lower case; '' for none. */
 const schemeOf = (url: string): string => /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 
-export const virtualMediaHandlers: Handlers = {
+export const virtualMediaHandlers = {
   showVirtualMedia: async (request, context) => {
     const node = await nodeOf(request, context, 'node:vmedia:get');
     return { status: 200, body: await context.conductor.getVirtualMedia(node.uuid) };
   },
   attachVirtualMedia: async (request, context) => {
-    const {
-      device_type: device,
-      image_url: url,
-      image_download_source: source = 'local',
-    } = request.body as {
-      readonly device_type: VirtualMediaType;
-      readonly image_url: string;
-      readonly image_download_source?: 'http' | 'local' | 'swift';
-    };
+    const { device_type: device, image_url: url, image_download_source: source = 'local' } = request.body;
     const scheme = schemeOf(url);
     if (!SCHEMES.includes(scheme)) throw invalid(`Unsupported or missing URL scheme: ${scheme}`);
     const node = await nodeOf(request, context, 'node:vmedia:attach');
@@ -32,11 +25,12 @@ export const virtualMediaHandlers: Handlers = {
     return { status: 204 };
   },
   detachVirtualMedia: async (request, context) => {
-    const devices = (request.query['device_types'] as readonly string[] | null | undefined) ?? null;
-    const unknown = (devices ?? []).filter((device) => !DEVICES.includes(device));
+    const devices = request.query.device_types ?? null;
+    const known = devices?.filter(isDevice) ?? null;
+    const unknown = (devices ?? []).filter((device) => !isDevice(device));
     if (unknown.length > 0) throw invalid(`Invalid device type(s) ${unknown.join(', ')} (valid are ${DEVICES.join(', ')})`);
     const node = await nodeOf(request, context, 'node:vmedia:detach');
-    await context.conductor.detachVirtualMedia(node.uuid, devices as readonly VirtualMediaType[] | null);
+    await context.conductor.detachVirtualMedia(node.uuid, known);
     return { status: 204 };
   },
-};
+} satisfies SomeHandlers;

@@ -4,14 +4,15 @@ import { isLogicalName, isUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { equalJson, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
+import type { Inputs } from '../schema/operations';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
-import { checkInPlaceOf, checkPolicy, projectOfList } from '../resource/access';
-import type { Values } from '../resource/fields';
-import { nodeOf, visibleNode } from '../resource/node-find';
-import { checkFields } from '../resource/present';
-import { withNotifications } from '../resource/notifications';
-import { createOf, handlersOf, presenterOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { checkInPlaceOf, checkPolicy, projectOfList } from '../pipeline/access';
+import type { Present } from '../pipeline/fields';
+import { nodeOf, visibleNode } from '../pipeline/node-find';
+import { checkFields } from '../pipeline/present';
+import { withNotifications } from '../pipeline/notifications';
+import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** A visible node that a query or a body names. If there is none, the request is bad (400). */
 const nodeInRequest = (ident: string, request: Request, context: ApiContext): Promise<NodeRecord> =>
@@ -48,14 +49,15 @@ async function candidatesOf(idents: readonly string[], project: string | null, {
   return idents.map((ident) => known.get(ident)!);
 }
 
+type AllocationInput = Present<Inputs['Allocation']>;
 /**
  * The owner of a new allocation. It is the caller's project if only the policy `create_restricted` allows the creation.
  * @throws Fault HTTPForbidden, OwnerNotAuthorized
  */
-function ownerOf(values: Values, request: Request, context: ApiContext): unknown {
+function ownerOf(values: AllocationInput, request: Request, context: ApiContext): string | null | undefined {
   const { caller } = request;
   const { auth, options } = context;
-  const given = values['owner'];
+  const given = values.owner;
   const isNewOnly = options['oslo_policy.enforce_new_defaults'];
   const isFormer = auth.allowed(caller, 'allocation:create_pre_rbac');
   if (!auth.allowed(caller, 'allocation:create') || (!isNewOnly && !given && !isFormer)) {
@@ -81,29 +83,27 @@ function ownerOf(values: Values, request: Request, context: ApiContext): unknown
 const projectOfCandidates = ({ caller }: Request, { auth }: ApiContext): string | null =>
   auth.allowed(caller, 'allocation:create_restricted') ? null : caller.project;
 
-async function checked(values: Values, request: Request, context: ApiContext): Promise<Values> {
+async function checked(values: AllocationInput, request: Request, context: ApiContext) {
   const owner = ownerOf(values, request, context);
-  const {
-    name,
-    node: ident,
-    candidate_nodes: named = [],
-  } = values as { name?: string; node?: string; candidate_nodes?: readonly string[] };
+  const { name, node: ident, candidate_nodes: named = [] } = values;
   if (name && !isLogicalName(name)) throw invalid(`Cannot create allocation with invalid name '${str(name)}'`);
   const node = ident ? await nodeInRequest(ident, request, context) : undefined;
-  const { resource_class: resourceClass, uuid } = values;
+  const { resource_class: resourceClass, uuid, owner: _, ...others } = values;
   if (!resourceClass && !node) throw invalid('The resource_class field is mandatory when not backfilling');
   return {
-    ...values,
+    ...others,
+    ...(uuid === undefined ? {} : { uuid }),
     // Backfilling: the allocation of a node that is in use gets the UUID of its instance.
     ...(uuid || !node?.instance_uuid ? {} : { uuid: node.instance_uuid }),
     resource_class: resourceClass || (node?.resource_class ?? null),
     candidate_nodes: named.length > 0 ? await candidatesOf(named, projectOfCandidates(request, context), context) : [],
     node: node?.uuid,
-    owner,
+    ...(owner === undefined ? {} : { owner }),
   };
 }
 
-const ALLOCATIONS: Resource<AllocationRecord> = {
+type AllocationQuery = RequestOf<'listAllocations'>['query'];
+const ALLOCATIONS: Resource<AllocationRecord, 'Allocation', Awaited<ReturnType<typeof checked>>, AllocationQuery> = {
   schema: 'Allocation',
   path: 'allocations',
   list: 'allocations',
@@ -112,7 +112,8 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   policy: 'allocation',
   unsortable: ['extra', 'candidate_nodes', 'traits'],
   computed: ['node_uuid'],
-  strict: 'versioned',
+  strict: true,
+  ignoresLater: true,
   table: ({ store: { allocations } }) => ({
     sizes: (filter) => allocations.sizes(filter),
     byUuids: (uuids) => allocations.byUuids(uuids),
@@ -122,26 +123,26 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
     },
   }),
   projects: async ({ owner }) => ({ owner, lessee: null }),
-  checksEach: true,
   hidden: ['allocation:get', (allocation) => new Fault('AllocationNotFound', { allocation })],
   filter: async (request, context) => {
-    const {
-      node,
-      resource_class: resourceClass,
-      state,
-      owner: named,
-    } = request.query as Readonly<Record<string, string | null | undefined>>;
+    const { node, resource_class: resourceClass, state, owner: named } = request.query;
     const owner = projectOfList(request, context, 'allocation', named) ?? named;
-    const filters = Object.entries({ resource_class: resourceClass, state, owner }).filter(([, value]) => (value ?? null) !== null);
-    return { ...Object.fromEntries(filters), ...(node ? { node_uuid: (await nodeOfAllocations(node, request, context)).uuid } : {}) };
+    return {
+      where: {
+        ...(resourceClass === undefined ? {} : { resource_class: resourceClass }),
+        ...(state === undefined ? {} : { state }),
+        ...(owner === undefined ? {} : { owner }),
+        ...(node ? { node_uuid: (await nodeOfAllocations(node, request, context)).uuid } : {}),
+      },
+    };
   },
-  patched: async (patched, patch) => {
+  patched: (values, _found, patch) => {
     for (const name of valuesAt(patch, '/name'))
       if (name && !equalJson(name, {}) && !isLogicalName(name)) throw invalid(`Cannot update allocation with invalid name '${str(name)}'`);
-    return patched;
+    return values;
   },
-  check: (values, request, context, before) => (before ? values : checked(values, request, context)),
-  create: ({ node, ...allocation }, { conductor }) => conductor.createAllocation(allocation, node as string | undefined),
+  check: checked,
+  create: ({ node, ...allocation }, { conductor }) => conductor.createAllocation(allocation, node),
   update: ({ uuid }, changes, { store }) => store.allocations.update(uuid, changes),
   remove: ({ uuid }, { conductor }) => conductor.deleteAllocation(uuid),
 };
@@ -157,29 +158,35 @@ async function createAllocation(request: Request, context: ApiContext): Promise<
 }
 
 /** The allocation of a node, which has at most one. */
-async function ofNode(node: NodeRecord, request: Request, context: ApiContext, policy: string): Promise<AllocationRecord> {
+async function ofNode(node: NodeRecord, request: RequestOn<'node_ident'>, context: ApiContext, policy: string): Promise<AllocationRecord> {
   const [allocation] = await context.store.allocations.list({ where: { node_uuid: node.uuid }, limit: 1 });
-  if (!allocation) throw new Fault('NotFound', { message: `Allocation for node ${request.params['node_ident']!} was not found` });
+  if (!allocation) throw new Fault('NotFound', { message: `Allocation for node ${request.params.node_ident} was not found` });
   checkPolicy(request, context, policy, { owner: allocation.owner, lessee: null });
   return allocation;
 }
-async function showOfNode(request: Request, context: ApiContext): Promise<Answer> {
-  const fields = (request.query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  const node = await nodeOfAllocations(request.params['node_ident']!, request, context);
+async function showOfNode(request: RequestOf<'showNodeAllocation'>, context: ApiContext): Promise<Answer> {
+  const { fields } = request.query;
+  const node = await nodeOfAllocations(request.params.node_ident, request, context);
   const allocation = await ofNode(node, request, context, 'allocation:get');
   checkFields(fields, context.document.fields('Allocation'));
   return { status: 200, body: presenterOf(ALLOCATIONS, request, context, fields)(allocation) };
 }
-async function deleteOfNode(request: Request, context: ApiContext): Promise<Answer> {
+async function deleteOfNode(request: RequestOf<'deleteNodeAllocation'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:get', true);
   const allocation = await ofNode(node, request, context, 'allocation:delete');
   await withNotifications(context, request, 'allocation', 'delete', allocation, () => context.conductor.deleteAllocation(allocation.uuid));
   return { status: 204 };
 }
 
-export const allocationHandlers: Handlers = {
-  ...handlersOf(ALLOCATIONS),
+export const allocationHandlers = {
+  listAllocations: (request, context) =>
+    listOf(ALLOCATIONS, request, context, {
+      checkEach: (owner) => checkPolicy(request, context, 'allocation:get', { owner, lessee: null }),
+    }),
   createAllocation,
+  showAllocation: (request, context) => showOf(ALLOCATIONS, request, context),
+  updateAllocation: (request, context) => updateOf(ALLOCATIONS, request, context),
+  deleteAllocation: (request, context) => removeOf(ALLOCATIONS, request, context),
   showNodeAllocation: showOfNode,
   deleteNodeAllocation: deleteOfNode,
-};
+} satisfies SomeHandlers;

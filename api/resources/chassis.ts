@@ -1,10 +1,11 @@
 /** /v1/chassis. */
+import { Fault } from '../../model/errors';
 import type { ChassisRecord } from '../../model/records';
-import { linksTo } from '../resource/links';
-import { handlersOf, listOf, type Resource } from '../resource/resource';
-import type { Handlers } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
 
-const CHASSIS: Resource<ChassisRecord> = {
+const CHASSIS: Resource<ChassisRecord, 'Chassis'> = {
   schema: 'Chassis',
   path: 'chassis',
   list: 'chassis',
@@ -18,12 +19,21 @@ const CHASSIS: Resource<ChassisRecord> = {
   table: ({ store }) => store.chassis,
   // Ironic nests this list of links in a list.
   values: { nodes: ({ uuid }, { base }) => [linksTo(base, `chassis/${uuid}/nodes`)] },
+  check: (values) => values,
   create: (record, { store }) => store.chassis.create(record),
+  checkPatched(values, { record: { uuid } }) {
+    if (values.uuid !== uuid) throw new Fault('Invalid', { message: 'Cannot overwrite UUID for an existing Chassis.' });
+    return values;
+  },
   update: ({ uuid }, changes, { store }) => store.chassis.update(uuid, changes),
   remove: ({ uuid }, { store }) => store.chassis.remove(uuid),
 };
 
-export const chassisHandlers: Handlers = {
-  ...handlersOf(CHASSIS, 'Chassis'),
+export const chassisHandlers = {
+  listChassis: (request, context) => listOf(CHASSIS, request, context),
   listChassisDetail: (request, context) => listOf(CHASSIS, request, context, { detail: true }),
-};
+  createChassis: (request, context) => createOf(CHASSIS, request, context),
+  showChassis: (request, context) => showOf(CHASSIS, request, context),
+  updateChassis: (request, context) => updateOf(CHASSIS, request, context),
+  deleteChassis: (request, context) => removeOf(CHASSIS, request, context),
+} satisfies SomeHandlers;

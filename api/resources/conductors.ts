@@ -2,17 +2,16 @@
 import { Fault } from '../../model/errors';
 import type { ConductorRecord } from '../../model/records';
 import type { FieldRow } from '../schema/document';
-import { linksTo } from '../resource/links';
-import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from '../resource/lists';
-import { checkFields, rowsToShow } from '../resource/present';
-import { checkStrict } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { checkSortable, envelope, fieldsToShow, pageOf, repeated, type Page } from '../pipeline/lists';
+import { checkFields, linksTo, rowsToShow } from '../pipeline/present';
+import { checkStrict } from '../pipeline/resource';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];
-const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'];
+const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'] as const;
 
-function presenter({ base }: Request, rows: readonly FieldRow[]) {
+function presenter({ base }: Pick<Request, 'base'>, rows: readonly FieldRow[]) {
   return (conductor: ConductorRecord): object => {
     const values: Readonly<Record<string, unknown>> = {
       ...conductor,
@@ -34,7 +33,7 @@ function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, l
   return sorted.slice(start + 1, start + 1 + limit);
 }
 
-async function listConductors(request: Request, context: ApiContext): Promise<Answer> {
+async function listConductors(request: RequestOf<'listConductors'>, context: ApiContext): Promise<Answer> {
   const { query, base, minor } = request;
   const all = context.document.fields('Conductor');
   checkStrict(request, all);
@@ -43,26 +42,23 @@ async function listConductors(request: Request, context: ApiContext): Promise<An
   checkSortable(page.sortKey, SORTABLE);
   const conductors = pageFrom(await context.store.conductors.list(context.options['conductor.heartbeat_timeout']), page);
   const items = conductors.map(presenter(request, rowsToShow(all, minor, fields)));
-  const also = [
-    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
-    ...(fields ? [['fields', fields.join(',')] as const] : []),
-  ];
+  const also = repeated(query, fields);
   const last = conductors.at(-1)?.hostname;
   return { status: 200, body: envelope('conductors', items, { base, path: 'conductors', page, limit: page.limit, last, also }) };
 }
 
-async function showConductor(request: Request, context: ApiContext): Promise<Answer> {
+async function showConductor(request: RequestOf<'showConductor'>, context: ApiContext): Promise<Answer> {
   const { query, params, minor } = request;
   const all = context.document.fields('Conductor');
-  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  const { fields } = query;
   checkStrict(request, all);
-  const hostname = params['hostname']!;
+  const { hostname } = params;
   const conductor = (await context.store.conductors.list(context.options['conductor.heartbeat_timeout'])).find(
-    (one) => one.hostname === hostname,
+    (candidate) => candidate.hostname === hostname,
   );
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
   checkFields(fields, all);
   return { status: 200, body: presenter(request, rowsToShow(all, minor, fields))(conductor) };
 }
 
-export const conductorHandlers: Handlers = { listConductors, showConductor };
+export const conductorHandlers = { listConductors, showConductor } satisfies SomeHandlers;

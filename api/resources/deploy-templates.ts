@@ -1,13 +1,10 @@
 /** /v1/deploy_templates: steps for the deployment of nodes whose instance has a trait with the template's name. */
-import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/records';
-import type { Values } from '../resource/fields';
-import { handlersOf, type Resource } from '../resource/resource';
-import type { Handlers } from '../resource/handler';
-import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
+import type { DeployTemplateRecord } from '../../model/records';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
+import { asWritten, checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
 
-const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
-
-const TEMPLATES: Resource<DeployTemplateRecord> = {
+const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
   schema: 'DeployTemplate',
   path: 'deploy_templates',
   list: 'deploy_templates',
@@ -20,23 +17,30 @@ const TEMPLATES: Resource<DeployTemplateRecord> = {
   strict: true,
   table: ({ store }) => store.deployTemplates,
   values: { steps: ({ steps }) => masked(steps) },
-  patched: (patched) => Promise.resolve({ ...patched, ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}) }),
-  check(values, _request, _context, before) {
-    checkDuplicates(stepsOf(values));
-    // Ironic accepts `description`, but neither stores nor shows it.
-    const columns = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'description'));
-    return before ? { ...columns, steps: merged(before.steps, stored(stepsOf(values))) } : columns;
+  // Ironic accepts `description`, but neither stores nor shows it.
+  check(values) {
+    checkDuplicates(values.steps);
+    const { description: _, ...columns } = values;
+    return columns;
   },
   async create(record, { store }) {
-    const created = await store.deployTemplates.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<
-      DeployTemplateRecord,
-      'name'
-    >);
+    const created = await store.deployTemplates.create({ ...record, steps: stored(record.steps) });
     // The response has the numbers as the client wrote them.
-    return { ...created, steps: stepsOf(record) as readonly StepRecord[] };
+    return { ...created, steps: asWritten(record.steps) };
+  },
+  patched: (values) => ({ ...values, ...('steps' in values ? { steps: pruned(values['steps']) } : {}) }),
+  checkPatched({ steps, ...values }, { record: before }) {
+    checkDuplicates(steps);
+    return { ...values, steps: merged(before.steps, stored(steps)) };
   },
   update: ({ uuid }, changes, { store }) => store.deployTemplates.update(uuid, changes),
   remove: ({ uuid }, { store }) => store.deployTemplates.remove(uuid),
 };
 
-export const deployTemplateHandlers: Handlers = handlersOf(TEMPLATES);
+export const deployTemplateHandlers = {
+  listDeployTemplates: (request, context) => listOf(TEMPLATES, request, context),
+  createDeployTemplate: (request, context) => createOf(TEMPLATES, request, context),
+  showDeployTemplate: (request, context) => showOf(TEMPLATES, request, context),
+  updateDeployTemplate: (request, context) => updateOf(TEMPLATES, request, context),
+  deleteDeployTemplate: (request, context) => removeOf(TEMPLATES, request, context),
+} satisfies SomeHandlers;

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { documentOfVersion } from '../schema/document-version';
-import type { Answer, Handlers } from '../resource/handler';
+import type { Answer, SomeHandlers } from '../pipeline/handler';
 
 /** @throws Fault InvalidParameterValue */
 function minorOf(version: string | undefined, { min, max }: Document): number {
@@ -55,10 +55,10 @@ const START = 'start.js';
 /** The path prefix of a proxy in front of this server. */
 const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/$/, '');
 
-export const docsHandlers: Handlers = {
+export const docsHandlers = {
   showDocument: async ({ query }, { document }) => ({
     status: 200,
-    bytes: [await render(document, minorOf(query['version'] as string | undefined, document))],
+    bytes: [await render(document, minorOf(query.version, document))],
   }),
   showDocsPage: async ({ base }) => {
     const at = `${prefixOf(base)}/v1/docs`;
@@ -74,7 +74,7 @@ ${scripts}
     return page('text/html', Buffer.from(html));
   },
   showDocsAsset: async ({ params, base }) => {
-    const name = params['asset']!;
+    const name = params.asset;
     if (name === START) {
       const url = JSON.stringify(`${prefixOf(base)}/v1/openapi.json`);
       // The page's own URL selects the version: /v1/docs?version=1.72.
@@ -85,4 +85,4 @@ ${scripts}
     if (type === undefined) throw new Fault('NotFound', { message: 'Resource could not be found.' });
     return page(type, await readFile(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)));
   },
-};
+} satisfies SomeHandlers;

@@ -4,9 +4,8 @@ import { repr } from '../../model/python';
 import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
-import { linksTo } from '../resource/links';
-import { checkFields, rowsToShow } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { checkFields, linksTo, rowsToShow } from '../pipeline/present';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The conductors that offer a hardware type, with the interfaces that they enable. */
 type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];
@@ -17,7 +16,9 @@ const offersOf = (conductors: readonly ConductorRecord[], type: string): Offers 
 /** Lists show interfaces only with `detail`. */
 const isInterface = ({ name }: FieldRow): boolean => /^(default|enabled)_/.test(name);
 function interfaceField(name: string, offers: Offers): unknown {
-  const kind = INTERFACE_KINDS.find((one) => name === `default_${one}_interface` || name === `enabled_${one}_interfaces`) as InterfaceKind;
+  const kind = INTERFACE_KINDS.find(
+    (interfaceKind) => name === `default_${interfaceKind}_interface` || name === `enabled_${interfaceKind}_interfaces`,
+  ) as InterfaceKind;
   if (name.startsWith('default_')) return offers.map(([, { defaults }]) => defaults[kind]).find((value) => value !== null) ?? null;
   return [...new Set(offers.flatMap(([, { enabled }]) => enabled[kind]))];
 }
@@ -49,38 +50,34 @@ function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldR
     throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
 }
 
-const fieldsOf = ({ query }: Request): readonly string[] | undefined =>
-  (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-
-async function listDrivers(request: Request, context: ApiContext): Promise<Answer> {
+async function listDrivers(request: RequestOf<'listDrivers'>, context: ApiContext): Promise<Answer> {
   const { query, minor, base } = request;
   const all = context.document.fields('Driver');
-  const fields = fieldsOf(request);
+  const { fields, detail, type = 'dynamic' } = query;
   if (minor >= 77) checkKnown(fields, all, minor);
-  if (fields?.length && query['detail'] === true)
+  if (fields?.length && detail === true)
     throw new Fault('InvalidParameterValue', { message: 'Can not specify ?detail=True and fields in the same request.' });
-  const type = (query['type'] as string | null | undefined) ?? 'dynamic';
   if (type !== 'classic' && type !== 'dynamic')
     throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
   const conductors = (await context.current.conductors()).conductors;
   // The Rocky release removed classic drivers.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
-  const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
+  const rows = rowsToShow(all, minor, fields).filter((row) => detail === true || !isInterface(row));
   const missing = (fields ?? []).filter((field) => !rows.some(({ name }) => name === field));
   if (missing.length > 0 && names.length > 0)
     throw new Fault('InvalidParameterValue', { message: `Field(s) "${missing.join(', ')}" are not valid` });
   return { status: 200, body: { drivers: names.map((name) => present(name, offersOf(conductors, name), rows, base)) } };
 }
 
-async function showDriver(request: Request, context: ApiContext): Promise<Answer> {
+async function showDriver(request: RequestOf<'showDriver'>, context: ApiContext): Promise<Answer> {
   const { minor, base, params } = request;
   const all = context.document.fields('Driver');
-  const fields = fieldsOf(request);
+  const { fields } = request.query;
   if (!request.isFieldOfPath) checkKnown(fields, all, minor);
-  const name = params['driver_name']!;
+  const name = params.driver_name;
   const offers = offersOf((await context.current.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
-  checkFields(fields, all);
+  checkFields(fields, rowsToShow(all, minor));
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 
@@ -90,12 +87,12 @@ export async function checkDriverServed(name: string, context: ApiContext): Prom
     throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
 }
 
-export const driverHandlers: Handlers = {
+export const driverHandlers = {
   listDrivers,
   showDriver,
   showDriverProperties: async ({ params }, context) => {
-    const name = params['driver_name']!;
+    const name = params.driver_name;
     await checkDriverServed(name, context);
     return { status: 200, body: await context.conductor.driverProperties(name) };
   },
-};
+} satisfies SomeHandlers;

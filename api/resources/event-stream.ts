@@ -2,28 +2,20 @@
 import { Fault, invalidParameter, reasonOf } from '../../model/errors';
 import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
 import { isLogicalName, isUuid } from '../../model/idents';
+import type { Operations } from '../schema/operations';
 import { STATES } from '../../model/states';
-import { projectOfList } from '../resource/access';
-import { pageAfter } from '../resource/event-feed';
-import type { Handlers, Request, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { pageAfter } from '../pipeline/event-feed';
+import type { OperationTypes, Request, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { Unauthenticated } from '../http/errors';
 import type { Sink } from '../http/streaming';
 import { targetOf } from '../http/target';
 
-interface EventQuery {
-  readonly since?: string | null;
-  readonly limit?: number | null;
-  /** Lists with commas. */
-  readonly node?: string | null;
-  readonly kind?: string | null;
-  readonly state?: string | null;
-}
+/** `node`, `kind` and `state` are lists with commas. */
+type EventQuery = Operations['listEvents']['query'];
+type EventRequest = Request<OperationTypes & { readonly query: EventQuery }>;
 /** The items of a comma-separated list; undefined if it is absent. */
-function wordsOf(
-  name: keyof EventQuery,
-  text: string | null | undefined,
-  isRight: (word: string) => boolean,
-): readonly string[] | undefined {
+function wordsOf(name: keyof EventQuery, text: string | undefined, isRight: (word: string) => boolean): readonly string[] | undefined {
   const words = text?.split(',').map((word) => word.trim());
   const wrong = words?.find((word) => !isRight(word));
   if (wrong !== undefined) throw invalidParameter(`Invalid ${name}: "${wrong}"`);
@@ -38,22 +30,24 @@ const POLICIES: Readonly<Partial<Record<EventKind, string>>> = {
 };
 
 /** The filter of the request, and of the events that the caller may see. */
-function filterOf({ query, caller }: Pick<Request, 'query' | 'caller'>, { auth }: ApiContext): (event: EventRecord) => boolean {
-  const filter = query as EventQuery;
+function filterOf(
+  { query: filter, caller }: Pick<EventRequest, 'query' | 'caller'>,
+  { auth }: ApiContext,
+): (event: EventRecord) => boolean {
   const nodes = wordsOf('node', filter.node, (word) => isUuid(word) || isLogicalName(word));
   const states = wordsOf('state', filter.state, (word) => Object.hasOwn(STATES, word));
   const kinds = wordsOf('kind', filter.kind, (word) => Object.hasOwn(EVENT_KINDS, word)) ?? (states ? ['state'] : undefined);
   return ({ node_uuid: uuid, node_name: name, owner, lessee, kind, payload }) =>
     (!nodes || nodes.includes(uuid) || (name !== null && nodes.includes(name))) &&
     (!kinds || kinds.includes(kind)) &&
-    (!states || kind !== ('state' satisfies EventKind) || states.includes(payload['provision_state'] as string)) &&
+    (!states || kind !== ('state' satisfies EventKind) || states.includes(String(payload['provision_state']))) &&
     auth.allowed(caller, 'node:get', { owner, lessee }) &&
     (POLICIES[kind] === undefined || auth.allowed(caller, POLICIES[kind], { owner, lessee }));
 }
 
 /** The start position. The header of a reconnecting browser wins, because its URL does not change. */
-function sinceOf({ query, headers }: Request): string | undefined {
-  const since = headers['last-event-id'] ?? (query as EventQuery).since ?? undefined;
+function sinceOf({ query, headers }: EventRequest): string | undefined {
+  const since = headers['last-event-id'] ?? query.since;
   if (since === undefined || since === '') return undefined;
   if (typeof since !== 'string' || !isPosition(since)) throw invalidParameter('The position is not one of this stream');
   return since;
@@ -110,7 +104,7 @@ const IDENTIFY_EVERY_MS = 30_000;
  * @returns undefined: it cannot be checked now
  * @throws Unauthenticated, Fault HTTPForbidden
  */
-async function currentFilter(request: Request, context: ApiContext): Promise<((event: EventRecord) => boolean) | undefined> {
+async function currentFilter(request: EventRequest, context: ApiContext): Promise<((event: EventRecord) => boolean) | undefined> {
   const { headers, path, source } = request;
   try {
     const caller = await context.auth.identify(headers, targetOf(path).bare, 'GET', source);
@@ -122,7 +116,7 @@ async function currentFilter(request: Request, context: ApiContext): Promise<((e
   }
 }
 
-async function listen(request: Request, context: ApiContext) {
+async function listen(request: EventRequest, context: ApiContext) {
   projectOfList(request, context, 'node');
   let isWanted = filterOf(request, context);
   const since = sinceOf(request);
@@ -181,12 +175,12 @@ async function listen(request: Request, context: ApiContext) {
   return { status: 200, stream };
 }
 
-export const eventStreamHandlers: Handlers = {
+export const eventStreamHandlers = {
   streamEvents: listen,
   listEvents: async (request, context) => {
     const isWanted = filterOf(request, context);
     const maxLimit = context.options['api.max_limit'];
-    const limit = Math.min((request.query as EventQuery).limit || maxLimit, maxLimit);
+    const limit = Math.min(request.query.limit || maxLimit, maxLimit);
     if (limit < 0) throw invalidParameter('Limit must be positive');
     const since = sinceOf(request);
     const project = projectOfList(request, context, 'node');
@@ -196,4 +190,4 @@ export const eventStreamHandlers: Handlers = {
     const body = { events: events.filter(isWanted).map(shown), resume: reached, more: events.length === limit, gap };
     return { status: 200, body };
   },
-};
+} satisfies SomeHandlers;

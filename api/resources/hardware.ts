@@ -16,23 +16,20 @@ import {
   type HardwareRecord,
 } from '../../model/hardware-records';
 import { isUuid, newUuid } from '../../model/idents';
+import type { Operations } from '../schema/operations';
 import { isSameSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
-import { projectOfList } from '../resource/access';
-import { hashToken } from '../resource/hardware-pushes';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { projectOfList } from '../pipeline/access';
+import { hashToken } from '../pipeline/hardware-pushes';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
 
 const TOKEN_BYTES = 32;
 
 // ---- pushes
-interface Push {
-  readonly digest?: string;
-  readonly boot_id?: string;
-  readonly hardware?: HardwareRecord;
-}
+type Push = RequestOf<'pushHardware'>['body'];
 
 const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
@@ -81,11 +78,11 @@ async function storeRecord(uuid: string, hash: string, push: Push & { readonly h
   });
 }
 
-async function push(request: Request, context: ApiContext): Promise<Answer> {
+async function push(request: RequestOf<'pushHardware'>, context: ApiContext): Promise<Answer> {
   const { options, metrics, pushes } = context;
   const { params, headers, path } = request;
-  const uuid = params['node_ident']!;
-  const body = request.body as Push;
+  const uuid = params.node_ident;
+  const { body } = request;
   const refuse = (result: string, error: Error): never => {
     metrics.count('bloomery_recorder_pushes_total', { result });
     throw error;
@@ -111,16 +108,20 @@ async function push(request: Request, context: ApiContext): Promise<Answer> {
 }
 
 // ---- queries
-const among = <Word extends string>(name: string, value: unknown, known: readonly Word[]): readonly Word[] | undefined => {
-  const words = value as readonly string[] | null | undefined;
-  const wrong = words?.find((word) => !(known as readonly string[]).includes(word));
-  if (wrong !== undefined) throw invalidParameter(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
-  return (words as readonly Word[] | null | undefined) ?? undefined;
-};
+const among = <Word extends string>(
+  name: string,
+  words: readonly string[] | undefined,
+  known: readonly Word[],
+): readonly Word[] | undefined =>
+  words?.map((word) => {
+    const found = known.find((candidate) => candidate === word);
+    if (found === undefined) throw invalidParameter(`Unknown ${name} ${word}: use ${known.join(', ')}.`);
+    return found;
+  });
 /** ISO 8601: a date, or a time in UTC unless it has a zone. An unescaped plus sign in a URL arrives as a space. */
 const TIMESTAMP = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[ +-]\d\d:\d\d)?)?$/;
-function timestampOf(text: string | null | undefined): string | undefined {
-  if (text == null) return undefined;
+function timestampOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const [, day = '', time = '00:00', zone = 'Z'] = TIMESTAMP.exec(text) ?? [];
   const milliseconds = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
   if (Number.isNaN(milliseconds) || milliseconds < 0 || milliseconds > Date.UTC(9999, 0))
@@ -128,18 +129,18 @@ function timestampOf(text: string | null | undefined): string | undefined {
   return timestamp(milliseconds);
 }
 async function listChanges(
-  { query, base, caller }: Request,
+  { query, base, caller }: Request<OperationTypes & Pick<Operations['listAllHardwareChanges'], 'query'>>,
   { store, options, auth }: ApiContext,
   path: string,
   nodes: Pick<HardwareChangeFilter, 'nodeUuid' | 'project'>,
 ): Promise<Answer> {
-  const limit = Math.min((query['limit'] as number | null | undefined) ?? Infinity, options['api.max_limit']);
+  const limit = Math.min(query.limit ?? Infinity, options['api.max_limit']);
   if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
-  const after = (query['marker'] as number | null | undefined) ?? undefined;
+  const after = query.marker;
   if (after !== undefined && !Number.isSafeInteger(after)) throw invalidParameter(`Expected the id of a change for marker: ${after}`);
-  const kinds = among<ChangeKind>('kind', query['kind'], CHANGE_KINDS);
-  const components = among('component', query['component'], Object.keys(COMPONENTS) as Component[]);
-  const since = timestampOf(query['since'] as string | null | undefined);
+  const kinds = among<ChangeKind>('kind', query.kind, CHANGE_KINDS);
+  const components = among('component', query.component, Object.keys(COMPONENTS) as Component[]);
+  const since = timestampOf(query.since);
   const filter: HardwareChangeFilter = {
     limit,
     ...nodes,
@@ -165,7 +166,7 @@ async function listChanges(
   return { status: 200, body: { changes, next: `${base}/v1/${path}?${search.toString()}` } };
 }
 
-export const hardwareHandlers: Handlers = {
+export const hardwareHandlers = {
   pushHardware: push,
   showHardware: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
@@ -179,7 +180,7 @@ export const hardwareHandlers: Handlers = {
   },
   listHardwareChanges: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
-    return listChanges(request, context, `nodes/${request.params['node_ident']!}/hardware/changes`, { nodeUuid: uuid });
+    return listChanges(request, context, `nodes/${request.params.node_ident}/hardware/changes`, { nodeUuid: uuid });
   },
   listAllHardwareChanges: async (request, context) => {
     const project = projectOfList(request, context, 'node');
@@ -198,4 +199,4 @@ export const hardwareHandlers: Handlers = {
     await context.store.hardware.revoke(uuid);
     return { status: 204 };
   },
-};
+} satisfies SomeHandlers;

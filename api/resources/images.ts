@@ -1,10 +1,10 @@
 /** /v1/images: names for images, so that they need not be typed for each deployment. An extension of this server. */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
-import type { ImageRecord, NewOf } from '../../model/records';
-import type { Values } from '../resource/fields';
-import { handlersOf, type Resource } from '../resource/resource';
-import type { Handlers } from '../resource/handler';
+import type { Inputs } from '../schema/operations';
+import type { ImageRecord } from '../../model/records';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { SomeHandlers } from '../pipeline/handler';
 
 /** Algorithm → the length of its value in hexadecimal. */
 const HASH_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
@@ -32,9 +32,8 @@ function problemOfUrl(text: unknown): string | undefined {
 }
 
 /** What is wrong with an image; undefined: nothing. */
-function problemOf(values: Values): string | undefined {
-  const { name, image_source: source, image_checksum: checksum } = values as unknown as ImageRecord;
-  const { image_os_hash_algo: algorithm, image_os_hash_value: hash } = values as unknown as ImageRecord;
+function problemOf(values: Inputs['Image']): string | undefined {
+  const { name, image_source: source, image_checksum: checksum, image_os_hash_algo: algorithm, image_os_hash_value: hash } = values;
   if (!isLogicalName(name) || isUuid(name)) return `name: '${name}' is not a valid name`;
   for (const [field, url] of Object.entries({ image_source: source, image_checksum: checksum })) {
     const problem = problemOfUrl(url);
@@ -53,7 +52,13 @@ function problemOf(values: Values): string | undefined {
     : `image_os_hash_value: a value of ${algorithm} has ${length} hexadecimal digits`;
 }
 
-const IMAGES: Resource<ImageRecord> = {
+function check<Image extends Inputs['Image']>(values: Image): Image {
+  const problem = problemOf(values);
+  if (problem !== undefined) throw new Fault('Invalid', { message: problem });
+  return values;
+}
+
+const IMAGES: Resource<ImageRecord, 'Image'> = {
   schema: 'Image',
   path: 'images',
   list: 'images',
@@ -64,12 +69,9 @@ const IMAGES: Resource<ImageRecord> = {
   computed: [],
   strict: true,
   table: ({ store }) => store.images,
-  check(values) {
-    const problem = problemOf(values);
-    if (problem !== undefined) throw new Fault('Invalid', { message: problem });
-    return values;
-  },
-  create: (record, { store }) => store.images.create(record as NewOf<ImageRecord, 'name' | 'image_source'>),
+  check,
+  create: (record, { store }) => store.images.create(record),
+  checkPatched: check,
   // The fields that describe the file are checked together, so they are written together: the last of two concurrent changes stays whole.
   update({ uuid, ...before }, changes, { store }) {
     const { image_source, image_checksum, image_os_hash_algo, image_os_hash_value } = before;
@@ -80,4 +82,10 @@ const IMAGES: Resource<ImageRecord> = {
   remove: ({ uuid }, { store }) => store.images.remove(uuid),
 };
 
-export const imageHandlers: Handlers = handlersOf(IMAGES);
+export const imageHandlers = {
+  listImages: (request, context) => listOf(IMAGES, request, context),
+  createImage: (request, context) => createOf(IMAGES, request, context),
+  showImage: (request, context) => showOf(IMAGES, request, context),
+  updateImage: (request, context) => updateOf(IMAGES, request, context),
+  deleteImage: (request, context) => removeOf(IMAGES, request, context),
+} satisfies SomeHandlers;

@@ -1,17 +1,21 @@
 /** /v1/inspection_rules: actions on an inspected node whose data fulfils the conditions. */
 import { invalid, Fault } from '../../model/errors';
 import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
+import { isObject } from '../../model/json';
 import { repr } from '../../model/python';
-import type { InspectionRuleRecord, JsonObject } from '../../model/records';
-import type { Values } from '../resource/fields';
-import { checkDirection, handlersOf, type Resource } from '../resource/resource';
-import type { Handlers, Request } from '../resource/handler';
+import type { Inputs } from '../schema/operations';
+import type { InspectionRuleRecord } from '../../model/records';
+import { linksTo } from '../pipeline/present';
+import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
+import type { ApiContext, RequestOf, SomeHandlers } from '../pipeline/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
 
-function checkQuery(request: Request): void {
-  checkDirection(request);
-  const key = request.query['sort_key'] as string;
+/** This path does not exist, but Ironic's links have it. */
+const LINKED = 'inspection';
+
+function checkQuery({ query: { sort_dir: direction, sort_key: key } }: RequestOf<'listInspectionRules'>): void {
+  checkDirection(direction);
   if (!UNSORTABLE.includes(key)) return;
   const known = repr({ type: 'string', enum: UNSORTABLE });
   throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(key)} should not be valid under ${known}` });
@@ -30,11 +34,18 @@ const partsOf =
   (rule: InspectionRuleRecord): unknown =>
     rule.sensitive ? null : (rule[name] as unknown as readonly RuleStep[]).map(shown);
 
-const RULES: Resource<InspectionRuleRecord> = {
+/** Undefined where the body of a new rule has no phase; it may not be null. */
+function checked<Rule extends Inputs['InspectionRule']>(values: Rule, phase: unknown) {
+  const { conditions = [], actions, priority } = values;
+  const { wrong, ...steps } = checkedRule({ conditions, actions, phase, priority });
+  const [first, ...more] = wrong;
+  if (first !== undefined) throw invalid(more.length === 0 ? first : `Multiple validation errors occurred: ${wrong.join('; ')}`);
+  return { ...values, conditions: steps.conditions, actions: steps.actions };
+}
+
+const RULES: Resource<InspectionRuleRecord, 'InspectionRule'> = {
   schema: 'InspectionRule',
   path: 'inspection_rules',
-  // This path does not exist, but Ironic's links have it.
-  linked: 'inspection',
   list: 'inspection_rules',
   bodyLabel: '',
   ident: 'inspection_rule_uuid',
@@ -43,32 +54,41 @@ const RULES: Resource<InspectionRuleRecord> = {
   unsortable: [],
   computed: [],
   strict: false,
-  lenient: true,
-  checkQuery,
-  // Ironic repeats the phase in the link to the next page, but does not filter by it.
-  next: ({ query }) => [['filters', repr(query['phase'] ? { phase: query['phase'] } : {})]],
   table: ({ store }) => store.inspectionRules,
-  values: { conditions: partsOf('conditions', shownCondition), actions: partsOf('actions', shownAction) },
-  patched(patched, patch, before) {
-    // A sensitive rule stays sensitive.
-    if (before.sensitive && patched['sensitive'] !== true)
-      throw new Fault('PatchError', { patch: repr(patch), reason: 'Inspection rules cannot have the sensitive flag unset.' });
-    return Promise.resolve(patched);
+  values: {
+    links: ({ uuid }, { base }) => linksTo(base, `${LINKED}/${uuid}`),
+    conditions: partsOf('conditions', shownCondition),
+    actions: partsOf('actions', shownAction),
   },
-  check(values, { body }, _context, before) {
-    if (before && values['uuid'] !== before.uuid) throw new Fault('InspectionRuleNotFound', { rule: String(values['uuid']) });
-    // A new rule may have no phase, but not a null phase.
-    const { phase } = before ? values : (body as Values);
-    const { conditions = [], actions, priority } = values as { conditions?: RuleStep[]; actions: RuleStep[]; priority?: number };
-    const checked = checkedRule({ conditions, actions, phase, priority });
-    const [first, ...more] = checked.wrong;
-    if (first !== undefined) throw invalid(more.length === 0 ? first : `Multiple validation errors occurred: ${checked.wrong.join('; ')}`);
-    const steps = (list: readonly RuleStep[]) => list as unknown as readonly JsonObject[];
-    return { ...values, conditions: steps(checked.conditions), actions: steps(checked.actions) };
-  },
+  check: (values, { body }) => checked(values, isObject(body) ? body['phase'] : undefined),
   create: (record, { store }) => store.inspectionRules.create({ phase: 'main', ...record }),
+  // A patch may name any field. Changes of fields that are not patchable are ignored.
+  checkPatch: () => undefined,
+  patched(values, { record: before }, patch) {
+    // A sensitive rule stays sensitive.
+    if (before.sensitive && values['sensitive'] !== true)
+      throw new Fault('PatchError', { patch: repr(patch), reason: 'Inspection rules cannot have the sensitive flag unset.' });
+    return values;
+  },
+  checkPatched(values, { record: before }) {
+    if (values.uuid !== before.uuid) throw new Fault('InspectionRuleNotFound', { rule: String(values.uuid) });
+    return checked(values, values.phase);
+  },
   update: ({ uuid }, changes, { store }) => store.inspectionRules.update(uuid, changes),
   remove: ({ uuid }, { store }) => store.inspectionRules.remove(uuid),
 };
 
-export const inspectionRuleHandlers: Handlers = handlersOf(RULES);
+function listRules(request: RequestOf<'listInspectionRules'>, context: ApiContext) {
+  checkQuery(request);
+  const { phase } = request.query;
+  // Ironic repeats the phase in the link to the next page, but does not filter by it.
+  return listOf(RULES, request, context, { path: LINKED, first: [['filters', repr(phase ? { phase } : {})]] });
+}
+
+export const inspectionRuleHandlers = {
+  listInspectionRules: listRules,
+  createInspectionRule: (request, context) => createOf(RULES, request, context),
+  showInspectionRule: (request, context) => showOf(RULES, request, context),
+  updateInspectionRule: (request, context) => updateOf(RULES, request, context),
+  deleteInspectionRule: (request, context) => removeOf(RULES, request, context),
+} satisfies SomeHandlers;

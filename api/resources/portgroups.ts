@@ -4,28 +4,40 @@ import { isLogicalName } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
 import { valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
-import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
-import { projectOfList } from '../resource/access';
-import type { Values } from '../resource/fields';
-import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../resource/node-find';
-import { handlersOf, listOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import type { Inputs } from '../schema/operations';
+import type { NodeRecord, PortgroupRecord } from '../../model/records';
+import { projectOfList } from '../pipeline/access';
+import type { Present, Values } from '../pipeline/fields';
+import type { ListQuery } from '../pipeline/lists';
+import type { Found, PatchRequest } from '../pipeline/patch';
+import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../pipeline/node-find';
+import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../pipeline/resource';
+import type { Request, SomeHandlers, ApiContext } from '../pipeline/handler';
 
-interface ListQuery {
-  readonly node?: string | null;
-  readonly address?: string | null;
-  readonly shard?: readonly string[] | null;
-  readonly conductor_groups?: readonly string[] | null;
-}
+type PortgroupQuery = ListQuery & {
+  readonly node?: string;
+  readonly address?: string;
+  readonly shard?: readonly string[];
+  readonly conductor_groups?: readonly string[];
+};
 /** At most one filter, including the node of the path. */
-async function filterOf(request: Request, context: ApiContext): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
+async function filter(
+  request: ListRequest<PortgroupQuery>,
+  context: ApiContext,
+  project: string | undefined,
+): Promise<ListFilter<PortgroupRecord>> {
   const { query, params } = request;
-  const { node: ident, address, shard, conductor_groups: groups } = query as ListQuery;
-  const node = params['node_ident'] ?? ident;
-  if ([node, address, shard?.length, groups?.length].filter(Boolean).length > 1)
+  const { address, shard: shards, conductor_groups: groups } = query;
+  const node = params['node_ident'] ?? query.node;
+  if ([node, address, shards?.length, groups?.length].filter(Boolean).length > 1)
     throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
-  if (node) return { node_uuid: (await nodeOfFilter(node, projectOfList(request, context, 'portgroup'), request, context)).uuid };
-  return address ? { address } : {};
+  const where = node ? { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } : address ? { address } : {};
+  const nodeScope = {
+    ...(project === undefined ? {} : { project }),
+    ...(shards?.length ? { shards } : {}),
+    ...(groups?.length ? { conductorGroups: groups } : {}),
+  };
+  return { where, nodeScope };
 }
 
 function checkName(name: unknown, sentence: string): void {
@@ -35,9 +47,9 @@ function checkName(name: unknown, sentence: string): void {
 /** A patch may move the portgroup to another node by its UUID or name. It cannot remove the mode. */
 async function patched(
   values: Values,
+  { record: before }: Found<PortgroupRecord>,
   patch: readonly PatchOperation[],
-  before: PortgroupRecord,
-  request: Request,
+  request: PatchRequest,
   context: ApiContext,
 ): Promise<Values> {
   // Ironic checks the first operation only, including paths below the field.
@@ -51,21 +63,16 @@ async function patched(
   if (!('mode' in values)) throw invalid("'mode' is a mandatory attribute and can not be removed");
   return { ...values, node_uuid: owner.uuid };
 }
+const nodeUnknown = (uuid: string): Fault => new Fault('NodeUnknown', { node: uuid });
 
-/** @param before absent for a new portgroup */
-async function check(values: Values, request: Request, context: ApiContext, before?: PortgroupRecord): Promise<Values> {
-  const uuid = values['node_uuid'] as string;
-  const [found, unknown] = [context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid })];
-  if (before) {
-    checkNotInspecting(`portgroup "${before.uuid}" on node`, await asBadRequest(found, unknown), request.minor);
-    return values;
-  }
-  await nodeOfNew('portgroup', found, unknown, request, context);
-  checkName(values['name'], 'Cannot create portgroup with');
-  return { ...values, mode: values['mode'] || context.options['DEFAULT.default_portgroup_mode'] };
+async function check(values: Present<Inputs['Portgroup']>, request: Request, context: ApiContext) {
+  const uuid = values.node_uuid;
+  await nodeOfNew('portgroup', context.store.nodes.find(uuid), nodeUnknown(uuid), request, context);
+  checkName(values.name, 'Cannot create portgroup with');
+  return { ...values, mode: values.mode || context.options['DEFAULT.default_portgroup_mode'] };
 }
 
-const PORTGROUPS: Resource<PortgroupRecord> = {
+const PORTGROUPS: Resource<PortgroupRecord, 'Portgroup', Present<Inputs['Portgroup']>, PortgroupQuery> = {
   schema: 'Portgroup',
   path: 'portgroups',
   list: 'portgroups',
@@ -76,36 +83,40 @@ const PORTGROUPS: Resource<PortgroupRecord> = {
   unsortable: ['extra', 'internal_info', 'properties'],
   computed: ['node_uuid'],
   strict: true,
-  wholeLists: true,
   table: ({ store }) => store.portgroups,
   projects: ({ node_uuid: uuid }, { current }) => current.node(uuid),
   hidden: ['node:get', (ident) => new Fault('PortgroupNotFound', { portgroup: ident })],
-  filter: filterOf,
-  ofNodes: (request, context) => {
-    const { query } = request;
-    const project = projectOfList(request, context, 'portgroup');
-    const { shard: shards, conductor_groups: groups } = query as ListQuery;
-    return {
-      ...(project === undefined ? {} : { project }),
-      ...(shards?.length ? { shards } : {}),
-      ...(groups?.length ? { conductorGroups: groups } : {}),
-    };
-  },
+  projectOf: (request, context) => projectOfList(request, context, 'portgroup'),
+  filter,
   check,
+  create: (record, { store }) => store.portgroups.create(record),
   patched,
-  create: (record, { store }) => store.portgroups.create(record as unknown as NewOf<PortgroupRecord, 'node_uuid'>),
+  async checkPatched(values, { record: { uuid } }, _patch, { minor }, { store }) {
+    const node = await asBadRequest(store.nodes.find(values.node_uuid), nodeUnknown(values.node_uuid));
+    checkNotInspecting(`portgroup "${uuid}" on node`, node, minor);
+    return values;
+  },
   update: ({ uuid }, changes, { conductor }) => conductor.updatePortgroup(uuid, changes),
   remove: ({ uuid }, { conductor }) => conductor.deletePortgroup(uuid),
 };
 
-async function listOfNode(request: Request, context: ApiContext, detail?: true): Promise<Answer> {
-  await nodeOfList(request, context);
-  return listOf(PORTGROUPS, request, context, detail ? { detail } : {});
-}
+/** Lists show all fields at every version. */
+const list = (request: ListRequest<PortgroupQuery>, context: ApiContext, detail: { readonly detail?: true } = {}) =>
+  listOf(PORTGROUPS, request, context, { ...detail, minor: context.document.max });
 
-export const portgroupHandlers: Handlers = {
-  ...handlersOf(PORTGROUPS),
-  listPortgroupsDetail: (request, context) => listOf(PORTGROUPS, request, context, { detail: true }),
-  listNodePortgroups: (request, context) => listOfNode(request, context),
-  listNodePortgroupsDetail: (request, context) => listOfNode(request, context, true),
-};
+export const portgroupHandlers = {
+  listPortgroups: (request, context) => list(request, context),
+  listPortgroupsDetail: (request, context) => list(request, context, { detail: true }),
+  listNodePortgroups: async (request, context) => {
+    await nodeOfList(request, context);
+    return list(request, context);
+  },
+  listNodePortgroupsDetail: async (request, context) => {
+    await nodeOfList(request, context);
+    return list(request, context, { detail: true });
+  },
+  createPortgroup: (request, context) => createOf(PORTGROUPS, request, context),
+  showPortgroup: (request, context) => showOf(PORTGROUPS, request, context),
+  updatePortgroup: (request, context) => updateOf(PORTGROUPS, request, context),
+  deletePortgroup: (request, context) => removeOf(PORTGROUPS, request, context),
+} satisfies SomeHandlers;

@@ -4,21 +4,21 @@ import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
-import type { Schema } from '../schema/document';
 import { checkDriverServed } from './drivers';
-import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { nodeOf } from '../pipeline/node-find';
+import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The error message of an invalid configuration. */
 function problemOf(config: JsonObject, { validators, document }: ApiContext): string | undefined {
   const problem = validators('RaidConfig', () => document.schemas['RaidConfig']!)(config);
   // Without the root cause of a failed `anyOf`, as in Ironic.
   if (problem !== undefined) return `RAID config validation error: ${problem.split('. Possible root cause: ')[0]}`;
-  const roots = (config['logical_disks'] as readonly JsonObject[]).filter((disk) => disk['is_root_volume'] === true);
+  const disks: unknown = config['logical_disks'];
+  const roots = Array.isArray(disks) ? disks.filter((disk) => isObject(disk) && disk['is_root_volume'] === true) : [];
   return roots.length > 1 ? `Raid config cannot have more than one root volume. ${roots.length} root volumes were specified` : undefined;
 }
 
-async function setRaidConfig(request: Request, context: ApiContext): Promise<Answer> {
+async function setRaidConfig(request: RequestOf<'setRaidConfig'>, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
   if (!isObject(body))
     throw new Fault('InvalidParameterValue', {
@@ -31,11 +31,10 @@ async function setRaidConfig(request: Request, context: ApiContext): Promise<Ans
 }
 
 /** Returns the descriptions in the schema. */
-async function showLogicalDiskProperties({ params }: Request, context: ApiContext): Promise<Answer> {
-  await checkDriverServed(params['driver_name']!, context);
-  const { properties } = context.document.schemas['RaidConfig'] as { properties: { logical_disks: { items: { properties: Schema } } } };
-  const rows = Object.entries(properties.logical_disks.items.properties) as [string, { readonly description: string }][];
+async function showLogicalDiskProperties({ params }: RequestOf<'showLogicalDiskProperties'>, context: ApiContext): Promise<Answer> {
+  await checkDriverServed(params.driver_name, context);
+  const rows = Object.entries(context.document.schemas['RaidConfig']?.properties?.['logical_disks']?.items?.properties ?? {});
   return { status: 200, body: Object.fromEntries(rows.map(([name, { description }]) => [name, description])) };
 }
 
-export const raidHandlers: Handlers = { setRaidConfig, showLogicalDiskProperties };
+export const raidHandlers = { setRaidConfig, showLogicalDiskProperties } satisfies SomeHandlers;

@@ -5,17 +5,17 @@ import { canonicalAddress, isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
-import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
+import type { Heartbeat, Inventory, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, INSPECTED_STATES, stateRow } from '../../model/states';
 import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode, AnsweredNode, LookupNode } from '../../store/store';
 import { AlreadyRead, type Lookup } from '../../conductor/conductor';
 import { createFairTurns } from '../http/fair-turns';
 import type { Peer } from '../http/source';
-import { findByIdent } from '../resource/node-find';
-import { nodeAccess } from '../resource/node-access';
-import { nodePresenter, rowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
+import { findByIdent } from '../pipeline/node-find';
+import { nodeAccess } from '../pipeline/node-access';
+import { nodePresenter, rowsToShow, viewShape } from '../pipeline/present';
+import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { shortened, storable } from '../../model/text';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
@@ -86,7 +86,7 @@ async function answeredNode(node: LookupNode, isChanged: boolean, request: Reque
     return found ? [found] : [];
   };
   const [fragment] = await context.fragments.of<AnsweredNode, LookupNode>({
-    shape: (one) => shape + access.to(one).key,
+    shape: (value) => shape + access.to(value).key,
     versions: [isChanged ? { ...node, revision: NO_REVISION } : node],
     read,
     renderer: () => nodePresenter(view, access, []),
@@ -136,11 +136,11 @@ const inTurn = createFairTurns({
   refusal: () => new Fault('TemporaryFailure', { message: 'Too many lookups are being processed; please try again later.' }),
 });
 
-async function lookup(request: Request, context: ApiContext): Promise<Answer> {
+async function lookup(request: RequestOf<'lookup'>, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
   const { query, minor } = request;
-  const macs = macsOf((query['addresses'] as readonly string[] | null | undefined) ?? []);
-  const uuid = query['node_uuid'] as string | null | undefined;
+  const macs = macsOf(query.addresses ?? []);
+  const uuid = query.node_uuid;
   if (macs.length === 0 && !uuid) throw new Fault('IncompleteLookup');
   // The response does not reveal whether the node is unknown or in another state.
   const node = await (uuid ? context.store.nodes.findLookup(uuid) : inTurn(request.source, () => nodeByMacs(macs, context))).catch(
@@ -178,11 +178,11 @@ function callbackOf(text: string): URL | undefined {
   return new URL(text);
 }
 
-async function heartbeat(request: Request, context: ApiContext): Promise<Answer> {
+async function heartbeat(request: RequestOf<'heartbeat'>, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
   const { minor, params, jsonSuffix } = request;
-  const ident = params['node_ident']!;
-  const find = (one: string): Promise<AgentNode> => findByIdent(one, minor, (known) => context.store.nodes.findAgent(known));
+  const ident = params.node_ident;
+  const find = (value: string): Promise<AgentNode> => findByIdent(value, minor, (known) => context.store.nodes.findAgent(known));
   const node = await find(ident).catch((error: unknown) => {
     if (jsonSuffix && error instanceof Fault && error.status === 404) return find(`${ident}.json`);
     throw error;
@@ -227,9 +227,9 @@ async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undef
 }
 
 /** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */
-async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, context: ApiContext): Promise<void> {
-  const text = (name: string): string | undefined => {
-    const given = query[name] as string | null | undefined;
+async function forwardHeartbeat(node: AgentNode, { query, peer }: RequestOf<'heartbeat'>, context: ApiContext): Promise<void> {
+  const text = (name: keyof typeof query): string | undefined => {
+    const given = query[name];
     return given === null || given === undefined ? undefined : storable(given);
   };
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
@@ -294,13 +294,13 @@ async function ownersOf(
   return store.nodes.listColumns(INSPECTED_COLUMNS, { where: { provision_state: INSPECTED_STATES }, bmcAddresses, children: 'all' });
 }
 
-async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {
+async function continueInspection(request: RequestOf<'continueInspection'>, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
   const { body, query, minor } = request;
-  const { inventory, ...plugin } = body as { readonly inventory: Inventory } & JsonObject;
+  const { inventory, ...plugin } = body;
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
-  const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((one) => (one ? [canonicalAddress(one) ?? one] : []));
-  const uuid = query['node_uuid'] as string | null | undefined;
+  const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((item) => (item ? [canonicalAddress(item) ?? item] : []));
+  const uuid = query.node_uuid;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
   for (const owner of await ownersOf(macs, addresses, uuid, context)) await refuseForeignSource(owner, request, context);
   const node = await context.conductor.continueInspection(
@@ -311,7 +311,7 @@ async function continueInspection(request: Request, context: ApiContext): Promis
       wantsToken: minor >= LOOKUP_RESPONSE_SINCE,
       ...discoveryOf(context.options),
     },
-    inventory,
+    inventory as Inventory,
     plugin,
   );
   if (minor < LOOKUP_RESPONSE_SINCE) return { status: 202, body: { uuid: node.uuid } };
@@ -320,4 +320,4 @@ async function continueInspection(request: Request, context: ApiContext): Promis
   return { status: 202, bytes: answerWith(shown, node.management_interface, node.driver_internal_info['agent_secret_token'], context) };
 }
 
-export const ramdiskHandlers: Handlers = { lookup, heartbeat, continueInspection };
+export const ramdiskHandlers = { lookup, heartbeat, continueInspection } satisfies SomeHandlers;

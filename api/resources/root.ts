@@ -1,7 +1,7 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
 import type { Document } from '../schema/document';
-import { linksTo } from '../resource/links';
-import type { Handlers } from '../resource/handler';
+import { linksTo } from '../pipeline/present';
+import type { SomeHandlers } from '../pipeline/handler';
 
 const versionOf = (base: string, { min, max }: Document): object => ({
   id: 'v1',
@@ -14,7 +14,10 @@ interface ListedResource {
   readonly name: string;
   readonly since: number;
 }
-/** The resources that `GET /v1` lists (x-listed), in its order. `x-also` does not count: 1.1 does not list `continue_inspection`. */
+/**
+ * The resources that `GET /v1` lists (x-listed), in its order. Further versions (oddities.ts) do not count: 1.1 does not list
+ * `continue_inspection`.
+ */
 const listedIn = ({ paths }: Document): readonly ListedResource[] =>
   paths
     .flatMap(({ operations }) => [...operations.values()])
@@ -59,10 +62,10 @@ function cached(document: Document, key: string, make: () => object): string {
   return text;
 }
 
-export const rootHandlers: Handlers = {
+export const rootHandlers = {
   showRoot: async ({ base }, { document }) => ({ status: 200, text: cached(document, base, () => rootOf(base, document)) }),
   showVersion: async ({ base, minor }, { document }) => ({
     status: 200,
     text: cached(document, `${minor} ${base}`, () => v1Of(base, minor, document)),
   }),
-};
+} satisfies SomeHandlers;

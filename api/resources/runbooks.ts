@@ -3,32 +3,33 @@ import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
-import type { NewOf, RunbookRecord } from '../../model/records';
-import type { Values } from '../resource/fields';
-import { location } from '../resource/links';
-import { projectOfList } from '../resource/access';
-import { handlersOf, recordOf, type Resource } from '../resource/resource';
+import type { Inputs } from '../schema/operations';
+import type { RunbookRecord } from '../../model/records';
+import { isGateOpen } from '../../model/versions';
+import type { Present, Values } from '../pipeline/fields';
+import { location } from '../pipeline/present';
+import { projectOfList } from '../pipeline/access';
+import { checkPaths } from '../pipeline/patch';
+import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource, type Variant } from '../pipeline/resource';
 import type { Caller } from '../../policy/caller';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
-import { checkStepPolicies } from '../resource/step-policies';
+import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
+import { checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
+import { checkStepPolicies } from '../pipeline/step-policies';
 import { checkTrait } from '../nodes/traits';
 
-const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
-
 /** Project-scoped callers create private runbooks of their own project. */
-function ownerFor({ system, project }: Caller, values: Values): Values {
+function ownerFor({ system, project }: Caller, values: Present<Inputs['Runbook']>): { readonly owner?: string | null } {
   if (system) return {};
   const refuse = (message: string): never => {
     throw new Fault('Invalid', { message });
   };
-  if (values['owner'] && values['owner'] !== project)
+  if (values.owner && values.owner !== project)
     refuse('Cannot create a runbook as a project scoped admin with an owner other than your own project.');
-  if (project && values['public'] === true) refuse('Cannot create a public runbook as a project scoped admin.');
+  if (project && values.public === true) refuse('Cannot create a public runbook as a project scoped admin.');
   return { owner: project };
 }
 /** A public runbook has no owner. */
-function ownerAfter(patched: Values, patch: readonly PatchOperation[], before: RunbookRecord): unknown {
+function ownerAfter(patched: Readonly<Values>, patch: readonly PatchOperation[], before: RunbookRecord): unknown {
   const [owners, publics] = [valuesAt(patch, '/owner'), valuesAt(patch, '/public')];
   if (owners.length > 0 && (publics.length > 0 ? publics[0] : before.public))
     throw new Fault('PatchError', { patch: repr(patch), reason: 'There cannot be an owner for a public runbook' });
@@ -40,9 +41,25 @@ const PATCH_POLICIES = [
   ['/public', 'runbook:update:public'],
 ] as const;
 
-const RUNBOOKS: Resource<RunbookRecord> = {
+/** The policies of a patch. */
+function policiesOf(patch: readonly PatchOperation[]): readonly string[] {
+  const named = patch.map(({ path }) => PATCH_POLICIES.find(([start]) => path.startsWith(start))?.[1]);
+  const own = named.filter((policy) => policy !== undefined);
+  return own.length === patch.length && patch.length > 0 ? own : [...own, 'runbook:update'];
+}
+
+/** Before this version, the name of a new runbook must be a trait. */
+const TRAITS_SINCE = 112;
+function namedByTrait({ minor }: Pick<Request, 'minor'>, { document }: ApiContext): Variant {
+  const trait = document.schemas['Traits']!.properties!['traits']!.items!;
+  const known = document.fields('Runbook').filter(({ create, gate }) => create && isGateOpen(gate, minor));
+  return { key: 'named by a trait', rows: known.map((row) => (row.name === 'name' ? { ...row, schema: trait } : row)) };
+}
+
+type NewRunbook = Omit<Present<Inputs['Runbook']>, 'owner'> & { readonly owner?: string | null };
+type RunbookQuery = RequestOf<'listRunbooks'>['query'];
+const RUNBOOKS: Resource<RunbookRecord, 'Runbook', NewRunbook, RunbookQuery> = {
   schema: 'Runbook',
-  older: { before: 112, schema: 'RunbookNamedByTrait' },
   path: 'runbooks',
   list: 'runbooks',
   bodyLabel: 'runbook',
@@ -52,30 +69,40 @@ const RUNBOOKS: Resource<RunbookRecord> = {
   unsortable: ['extra', 'steps', 'traits'],
   computed: [],
   strict: false,
+  ignoresLater: true,
   table: ({ store }) => store.runbooks,
   projects: async ({ owner }) => ({ owner, lessee: null }),
-  isPublic: (runbook) => runbook.public,
-  ownedOrPublic: (request, context) => projectOfList(request, context, 'runbook', request.query['project'] as boolean | null | undefined),
-  policiesOf(patch) {
-    const named = patch.map(({ path }) => PATCH_POLICIES.find(([start]) => path.startsWith(start))?.[1]);
-    const own = named.filter((policy) => policy !== undefined);
-    return own.length === patch.length && patch.length > 0 ? own : [...own, 'runbook:update'];
-  },
+  projectOf: (request, context) => projectOfList(request, context, 'runbook', request.query.project),
   // Ironic compares the owner with this boolean, so that only public runbooks remain.
-  filter: ({ query }) => Promise.resolve(query['project'] === true ? { public: true } : {}),
+  filter: async ({ query }, _context, project) => ({
+    ...(query.project === true ? { where: { public: true } } : {}),
+    ...(project === undefined ? {} : { ownedOrPublic: project }),
+  }),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
-  patched: (patched, patch, before) =>
-    Promise.resolve({
-      ...patched,
-      ...('owner' in patched ? { owner: ownerAfter(patched, patch, before) } : {}),
-      ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}),
-    }),
-  check(values, { caller }, context, before) {
-    checkDuplicates(stepsOf(values));
-    checkStepPolicies(stepsOf(values), { caller }, context);
-    return before ? { ...values, steps: merged(before.steps, stored(stepsOf(values))) } : { ...values, ...ownerFor(caller, values) };
+  check(values, { caller }, context) {
+    checkDuplicates(values.steps);
+    checkStepPolicies(values.steps, { caller }, context);
+    return { ...values, ...ownerFor(caller, values) };
   },
-  create: (record, { store }) => store.runbooks.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<RunbookRecord, 'name'>),
+  create: (record, { store }) => store.runbooks.create({ ...record, steps: stored(record.steps) }),
+  checkPatch: (patch, { minor }, { document }) =>
+    checkPaths(
+      patch,
+      document.fields('Runbook').filter(({ gate }) => isGateOpen(gate, minor)),
+    ),
+  find: async (patch, request, context) => ({
+    record: await recordOf(RUNBOOKS, 'runbook:update', request, context, () => policiesOf(patch)),
+  }),
+  patched: (values, { record: before }, patch) => ({
+    ...values,
+    ...('owner' in values ? { owner: ownerAfter(values, patch, before) } : {}),
+    ...('steps' in values ? { steps: pruned(values['steps']) } : {}),
+  }),
+  checkPatched(values, { record: before }, _patch, { caller }, context) {
+    checkDuplicates(values.steps);
+    checkStepPolicies(values.steps, { caller }, context);
+    return { ...values, steps: merged(before.steps, stored(values.steps)) };
+  },
   update: ({ uuid }, changes, { store }) => store.runbooks.update(uuid, changes),
   remove: ({ uuid }, { store }) => store.runbooks.remove(uuid),
 };
@@ -83,14 +110,14 @@ const RUNBOOKS: Resource<RunbookRecord> = {
 const USAGE =
   'A single runbook trait may be added via PUT /v1/runbooks/<runbook identifier>/traits/<trait> with no body, or all runbook traits may be replaced via PUT /v1/runbooks/<runbook identifier>/traits with the list of traits specified in the request body.';
 
-async function runbookOf(request: Request, context: ApiContext, policy: string): Promise<RunbookRecord> {
-  const ident = request.params['runbook_ident']!;
+async function runbookOf(request: RequestOn<'runbook_ident'>, context: ApiContext, policy: string): Promise<RunbookRecord> {
+  const ident = request.params.runbook_ident;
   if (!isLogicalName(ident) && !isUuid(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
   return recordOf(RUNBOOKS, policy, request, context);
 }
 /** @param after maps the current traits to the new ones */
 async function changeTraits(
-  request: Request,
+  request: RequestOn<'runbook_ident'>,
   context: ApiContext,
   after: (before: readonly string[]) => readonly string[],
 ): Promise<Answer> {
@@ -98,28 +125,31 @@ async function changeTraits(
   await context.store.runbooks.update(uuid, { traits: [...new Set(after(traits))] });
   return { status: 204 };
 }
-const traitsInBody = ({ body }: Request): readonly string[] | undefined => (body as { traits?: readonly string[] } | null)?.traits;
-
-async function replaceRunbookTraits(request: Request, context: ApiContext): Promise<Answer> {
-  const traits = traitsInBody(request);
+async function replaceRunbookTraits(request: RequestOf<'replaceRunbookTraits'>, context: ApiContext): Promise<Answer> {
+  const { traits } = request.body;
   return changeTraits(request, context, () => {
     if (!traits) throw new Fault('Invalid', { message: USAGE });
     return traits;
   });
 }
-async function addRunbookTrait(request: Request, context: ApiContext): Promise<Answer> {
-  const { params, base } = request;
-  const trait = params['trait']!;
+async function addRunbookTrait(request: RequestOf<'addRunbookTrait'>, context: ApiContext): Promise<Answer> {
+  const { params, base, body } = request;
+  const { trait } = params;
   checkTrait(trait, context);
   const answer = await changeTraits(request, context, (before) => {
-    if (traitsInBody(request) !== undefined) throw new Fault('Invalid', { message: USAGE });
+    if (body.traits !== undefined) throw new Fault('Invalid', { message: USAGE });
     return [...before, trait];
   });
-  return { ...answer, headers: location(base, `runbooks/${params['runbook_ident']!}/traits/${trait}`) };
+  return { ...answer, headers: location(base, `runbooks/${params.runbook_ident}/traits/${trait}`) };
 }
 
-export const runbookHandlers: Handlers = {
-  ...handlersOf(RUNBOOKS),
+export const runbookHandlers = {
+  listRunbooks: (request, context) => listOf(RUNBOOKS, request, context),
+  createRunbook: (request, context) =>
+    createOf(RUNBOOKS, request, context, request.minor < TRAITS_SINCE ? namedByTrait(request, context) : undefined),
+  showRunbook: (request, context) => showOf(RUNBOOKS, request, context, (runbook) => (runbook.public ? [] : ['runbook:get'])),
+  updateRunbook: (request, context) => updateOf(RUNBOOKS, request, context),
+  deleteRunbook: (request, context) => removeOf(RUNBOOKS, request, context),
   listRunbookTraits: async (request, context) => ({
     status: 200,
     body: { traits: [...(await runbookOf(request, context, 'runbook:get')).traits].sort() },
@@ -127,6 +157,6 @@ export const runbookHandlers: Handlers = {
   replaceRunbookTraits,
   addRunbookTrait,
   removeRunbookTrait: (request, context) =>
-    changeTraits(request, context, (before) => before.filter((one) => one !== request.params['trait'])),
+    changeTraits(request, context, (before) => before.filter((candidate) => candidate !== request.params.trait)),
   removeRunbookTraits: (request, context) => changeTraits(request, context, () => []),
-};
+} satisfies SomeHandlers;

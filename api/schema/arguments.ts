@@ -5,7 +5,8 @@ import { withoutSecrets } from '../../model/masks';
 import { isStorable } from '../../model/text';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
-import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
+import type { Argument, ArgumentKind, Operation } from './document';
+import type { GateRefusal } from './oddities';
 import { Refusal } from '../http/errors';
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -51,7 +52,7 @@ function typesOf(name: string, value: unknown, types: readonly string[]): unknow
   const names = types.map((type) => PYTHON_TYPES[type]!);
   if (!names.includes(typeName(value)))
     throw invalidParameter(
-      `Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${quoted(value)}`,
+      `Expected types ${['NoneType', ...names].map((item) => `<class '${item}'>`).join(', ')} for ${name}: ${quoted(value)}`,
     );
   return value;
 }

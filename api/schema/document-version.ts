@@ -1,8 +1,20 @@
 /** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /v1/docs and for tests of responses. */
 import { HEADER, isGateOpen } from '../../model/versions';
-import type { Document, Operation, PathItem, Schema } from './document';
+import { isObject } from '../../model/json';
+import {
+  lowered,
+  targetOf,
+  type Content,
+  type Document,
+  type Operation,
+  type Parameter,
+  type PathItem,
+  type Schema,
+  type SourceOperation,
+  type SourcePath,
+} from './document';
+import { MASKED } from './oddities';
 
-type Node = Readonly<Record<string, unknown>>;
 type Side = 'request' | 'response';
 
 /** Our own formats as patterns, which every tool understands. */
@@ -12,19 +24,14 @@ const PATTERNS: Readonly<Record<string, string>> = {
   'standard-trait': '^[A-Z0-9_]+$',
   'host-port': '^[A-Za-z0-9._-]+(:[0-9]+)?$',
 };
-const withoutExtensions = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
+/** Without our own keys. `writeOnly` decides whether a response has a field, and nobody needs to know it. */
+const withoutExtensions = (node: object): [string, unknown][] =>
+  Object.entries(node).filter(([key]) => !key.startsWith('x-') && key !== 'writeOnly');
 const describedBy = (texts: readonly (string | undefined)[]): { readonly description?: string } => {
   const known = texts.flatMap((text) => text?.trim() ?? []);
   return known.length === 0 ? {} : { description: known.join('\n\n') };
 };
-const isOpen = (node: Node, minor: number): boolean =>
-  isGateOpen(
-    {
-      since: (node['x-since'] as number | undefined) ?? 1,
-      ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
-    },
-    minor,
-  );
+const isOpen = ({ 'x-since': since = 1 }: Pick<Schema, 'x-since'>, minor: number): boolean => minor >= since;
 
 /** The schema of error responses. */
 const ERROR_SCHEMA = {
@@ -77,6 +84,7 @@ const SECURITY_SCHEMES = {
   token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
 };
 
+const isSchema = (node: unknown): node is Schema => isObject(node);
 interface SchemaProjection {
   readonly schemaOf: (value: unknown, side: Side) => unknown;
   /** The schemas that the results of `schemaOf` refer to. */
@@ -84,41 +92,43 @@ interface SchemaProjection {
 }
 /** Reduces schemas to one version. A resource has one schema for requests and another for responses. */
 function createSchemaProjection(document: Document, minor: number): SchemaProjection {
-  const used = new Set<string>();
+  const used = new Map<string, readonly [side: Side, name: string]>();
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
 
-  function schemaOf(value: unknown, side: Side, resource = false, closed = resource): unknown {
-    if (Array.isArray(value)) return value.map((one) => schemaOf(one, side));
-    if (value === null || typeof value !== 'object') return value;
-    const node = value as Node;
-    const target = (node['$ref'] as string | undefined)?.split('/').at(-1);
+  function schemaOf(node: unknown, side: Side, resource?: string, closed = resource !== undefined): unknown {
+    if (Array.isArray(node)) return node.map((item) => schemaOf(item, side));
+    if (!isSchema(node)) return node;
+    const target = targetOf(node);
     if (target !== undefined) {
       const name = nameOf(target, side);
-      used.add(`${side} ${target}`);
+      used.set(`${side} ${target}`, [side, target]);
       return { $ref: `#/components/schemas/${name}` };
     }
     // A body argument has one of these types.
-    if (node['x-types']) return { anyOf: (node['x-types'] as string[]).map((type) => (type === 'array' ? { type, items: {} } : { type })) };
+    const types = node['x-types'];
+    if (types) return { anyOf: types.map((type) => (type === 'array' ? { type, items: {} } : { type })) };
     if (node['x-spelled'] === true && side === 'request')
       return { anyOf: [{ type: 'boolean', ...(node['nullable'] === true ? { nullable: true } : {}) }, { type: 'string' }] };
-    const entries = withoutExtensions(node).flatMap(([key, one]): [string, unknown][] => {
-      if (key === 'enum' || key === 'default') return [[key, one]];
-      if (key === 'format' && PATTERNS[one as string] !== undefined) return [['pattern', PATTERNS[one as string]]];
-      if (key === 'properties') return [[key, propertiesOf(one as Readonly<Record<string, Node>>, side, resource)]];
+    const entries = withoutExtensions(node).flatMap(([key, value]): [string, unknown][] => {
+      if (key === 'enum' || key === 'default') return [[key, value]];
+      if (key === 'format' && typeof value === 'string' && PATTERNS[value] !== undefined) return [['pattern', PATTERNS[value]]];
+      if (key === 'properties') return [[key, propertiesOf(node.properties!, side, resource)]];
       // Required fields of a new resource are optional in responses, because clients select fields.
-      if (resource && side === 'response' && (key === 'required' || key === 'oneOf')) return [];
-      return [[key, schemaOf(one, side)]];
+      if (resource !== undefined && side === 'response' && (key === 'required' || key === 'oneOf')) return [];
+      return [[key, schemaOf(value, side)]];
     });
-    if (node['x-masked'] === true && side === 'response') entries.push(['nullable', true]);
-    return { ...(closed ? { additionalProperties: false } : {}), ...(Object.fromEntries(entries) as object) };
+    return { ...(closed ? { additionalProperties: false } : {}), ...Object.fromEntries<unknown>(entries) };
   }
-  const propertiesOf = (rows: Readonly<Record<string, Node>>, side: Side, resource: boolean): object =>
+  const isMasked = (resource: string | undefined, name: string): boolean =>
+    resource !== undefined && (MASKED[resource]?.includes(name) ?? false);
+  const propertiesOf = (rows: Readonly<Record<string, Schema>>, side: Side, resource: string | undefined): object =>
     Object.fromEntries(
       Object.entries(rows)
         .filter(
-          ([, row]) => isOpen(row, minor) && (!resource || (side === 'request' ? row['x-create'] === true : row['x-hidden'] !== true)),
+          ([, row]) =>
+            isOpen(row, minor) && (resource === undefined || (side === 'request' ? row['x-create'] === true : row['writeOnly'] !== true)),
         )
-        .map(([name, row]) => [name, schemaOf(row, side)]),
+        .map(([name, row]) => [name, schemaOf(side === 'response' && isMasked(resource, name) ? { ...row, nullable: true } : row, side)]),
     );
 
   return {
@@ -126,14 +136,13 @@ function createSchemaProjection(document: Document, minor: number): SchemaProjec
     components: () => {
       const components: Record<string, unknown> = {};
       // Schemas refer to further schemas, so the set grows during the iteration.
-      for (const one of used) {
-        const [side, name] = one.split(' ') as [Side, string];
+      for (const [side, name] of used.values()) {
         // Objects in responses have no additional properties, unless the schema allows them.
         const closed = side === 'response' && document.schemas[name]!['properties'] !== undefined;
         components[nameOf(name, side)] = schemaOf(
           document.schemas[name],
           side,
-          document.isResource(name),
+          document.isResource(name) ? name : undefined,
           closed || document.isResource(name),
         );
       }
@@ -145,50 +154,39 @@ function createSchemaProjection(document: Document, minor: number): SchemaProjec
 type Choice = (operation: Operation) => boolean;
 /** The paths and operations of one version. */
 function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['schemaOf'], isWanted: Choice): object {
-  const parameterOf = (node: Node): object => {
-    const schema = node['schema'] as Node;
+  const parameterOf = (node: Parameter): object => {
+    const { schema } = node;
     return {
       ...Object.fromEntries(withoutExtensions(node)),
       schema: schemaOf(schema, 'request'),
-      ...(schema['type'] === 'array' ? { style: 'form', explode: false } : {}),
+      ...(schema.type === 'array' ? { style: 'form', explode: false } : {}),
     };
   };
-  const parametersOf = (...lists: unknown[]): object[] => {
-    const byName = new Map(
-      lists.flatMap((list) => (list ?? []) as Node[]).map((node) => [`${node['in'] as string} ${node['name'] as string}`, node]),
-    );
+  const parametersOf = (...lists: readonly (readonly Parameter[] | undefined)[]): object[] => {
+    const byName = new Map(lists.flatMap((list) => list ?? []).map((node) => [`${node.in} ${node.name}`, node]));
     // A path parameter hides the query parameter of the same name.
     return [...byName.values()]
-      .filter((node) => isOpen(node, minor) && !(node['in'] === 'query' && byName.has(`path ${node['name'] as string}`)))
+      .filter((node) => isOpen(node, minor) && !(node.in === 'query' && byName.has(`path ${node.name}`)))
       .map(parameterOf);
   };
-  const contentOf = (node: Node, side: Side): object =>
-    Object.fromEntries(
-      Object.entries(node).map(([key, value]) =>
-        key === 'content'
-          ? [
-              key,
-              Object.fromEntries<unknown>(
-                Object.entries(value as Record<string, { schema: Node }>).map(([type, { schema }]) => [
-                  type,
-                  { schema: schemaOf(schema, side) },
-                ]),
-              ),
-            ]
-          : [key, value],
-      ),
-    );
+  const contentOf = (node: Partial<Content>, side: Side, more: object = {}): object => ({
+    ...node,
+    ...(node.content
+      ? {
+          content: Object.fromEntries(
+            Object.entries(node.content).map(([type, { schema }]) => [type, { schema: schemaOf(schema, side), ...more }]),
+          ),
+        }
+      : {}),
+  });
   /** The body with its example, without fields that this version does not have. */
-  const bodyOf = (body: Node, example: object | undefined): object => {
-    const projected = contentOf(body, 'request') as { readonly content: Readonly<Record<string, object>> };
-    if (!example) return projected;
-    const schema = (body['content'] as Record<string, { readonly schema: Node }>)['application/json']!.schema;
-    const target = (schema['$ref'] as string | undefined)?.split('/').at(-1);
-    const rows = (target === undefined ? schema : document.schemas[target]!)['properties'] as Readonly<Record<string, Node>> | undefined;
+  const bodyOf = (body: Content, example: object | undefined): object => {
+    if (!example) return contentOf(body, 'request');
+    const { schema } = body.content['application/json']!;
+    const target = targetOf(schema);
+    const rows = (target === undefined ? schema : document.schemas[target]!).properties;
     const members = Object.entries(example).filter(([name]) => rows?.[name] === undefined || isOpen(rows[name], minor));
-    const shown = Array.isArray(example) ? example : Object.fromEntries<unknown>(members);
-    const content = Object.entries(projected.content).map(([type, one]): [string, object] => [type, { ...one, example: shown }]);
-    return { ...projected, content: Object.fromEntries(content) };
+    return contentOf(body, 'request', { example: Array.isArray(example) ? example : Object.fromEntries<unknown>(members) });
   };
   const header = {
     name: HEADER,
@@ -198,40 +196,37 @@ function pathsOf(document: Document, minor: number, schemaOf: SchemaProjection['
     schema: { type: 'string', default: `1.${minor}` },
   };
 
-  function operationOf(operation: Operation, place: Node, node: Node): object {
+  function operationOf(operation: Operation, place: SourcePath, node: SourceOperation): object {
     const refused = ERROR_STATUSES.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
       status,
       { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } } },
     ]);
-    const responses = Object.entries(node['responses'] as Record<string, Node>).map(([status, one]): [string, unknown] => [
-      status,
-      contentOf(one, 'response'),
-    ]);
+    const responses = Object.entries(node.responses).map(([status, entry]): [string, unknown] => [status, contentOf(entry, 'response')]);
     return {
       operationId: operation.operationId,
-      summary: node['summary'],
+      summary: node.summary,
       tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
-      ...describedBy([node['description'] as string | undefined, operation.policy ? `Policy: ${operation.policy}` : undefined]),
-      parameters: [...parametersOf(place['parameters'], node['parameters']), header],
-      ...(node['requestBody'] === undefined
-        ? {}
-        : { requestBody: bodyOf(node['requestBody'] as Node, node['x-example'] as object | undefined) }),
+      ...describedBy([node.description, operation.policy ? `Policy: ${operation.policy}` : undefined]),
+      parameters: [...parametersOf(place.parameters, node.parameters), header],
+      ...(node.requestBody === undefined ? {} : { requestBody: bodyOf(node.requestBody, node['x-example']) }),
       responses: Object.fromEntries<unknown>([...refused, ...responses]),
     };
   }
   const pathOf = (place: PathItem): object => {
-    const node = (document.source['paths'] as Record<string, Node>)[place.path]!;
-    const operations = [...place.operations.values()].filter((one) => isGateOpen(one.gate, minor) && isWanted(one));
+    const node = document.source.paths[place.path]!;
+    const operations = [...place.operations.values()].filter((operation) => isGateOpen(operation.gate, minor) && isWanted(operation));
     return Object.fromEntries<object>(
       operations.map((operation) => {
-        const method = operation.method.toLowerCase();
-        return [method, operationOf(operation, node, node[method] as Node)];
+        const method = lowered(operation.method);
+        return [method, operationOf(operation, node, node[method]!)];
       }),
     );
   };
 
   return Object.fromEntries<object>(
-    document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
+    document.paths
+      .map((place): [string, object] => [place.path, pathOf(place)])
+      .filter(([, candidate]) => Object.keys(candidate).length > 0),
   );
 }
 
@@ -245,7 +240,7 @@ export function documentOfVersion(document: Document, minor: number, isWanted: C
   const paths = pathsOf(document, minor, schemaOf, isWanted);
   return {
     openapi: '3.0.3',
-    info: { ...(document.source['info'] as object), version: `1.${minor}` },
+    info: { ...document.source.info, version: `1.${minor}` },
     paths,
     components: { schemas: { Refusal: ERROR_SCHEMA, ...components() }, securitySchemes: SECURITY_SCHEMES },
   };

@@ -3,31 +3,42 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import type { Operations } from './operations';
 import type { Gate } from '../../model/versions';
+import { NAMED_EARLY, OPERATIONS, PATHS, ROUTED, UNSELECTABLE, type GateRefusal } from './oddities';
 
-/**
- * The response of a closed gate. A status: an error of the router. With a message: a fault after the check of the arguments
- * (`early`: before it). `member`: the path is not a route of its own, and its last segment may name a field. `handler`: the handler checks
- * the version.
- */
-export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-export type Schema = Readonly<Record<string, unknown>>;
-export type ArgumentKind =
-  | 'string'
-  | 'boolean'
-  | 'integer'
-  | 'names'
-  | 'uuid'
-  | 'ident'
-  | 'name'
-  | 'mac'
-  | 'host-port'
-  | 'types'
-  | 'strict-uuid'
-  | 'strict-ident'
-  | 'strict-mac';
+export const lowered = (method: Method): Lowercase<Method> => method.toLowerCase() as Lowercase<Method>;
+const ROUTED_NAMES = ['node_ident', 'portgroup_ident'];
+/** What a gate consists of in the file. */
+interface Gated {
+  readonly 'x-since'?: number;
+  readonly 'x-below'?: GateRefusal;
+}
+export type Schema = Readonly<Record<string, unknown>> &
+  Gated & {
+    readonly $ref?: string;
+    readonly type?: string;
+    readonly format?: string;
+    readonly nullable?: boolean;
+    readonly description?: string;
+    readonly required?: readonly string[];
+    readonly properties?: Readonly<Record<string, Schema>>;
+    readonly items?: Schema;
+    readonly 'x-create'?: true;
+    readonly 'x-patch'?: true | number;
+    readonly 'x-policy'?: string;
+    readonly 'x-read-policy'?: string;
+    readonly 'x-name'?: string;
+    readonly 'x-types'?: readonly string[];
+    readonly 'x-json-schema'?: Readonly<Record<string, unknown>>;
+  };
+const KINDS = [
+  ...(['string', 'boolean', 'integer', 'names', 'uuid', 'ident', 'name', 'mac', 'host-port', 'types'] as const),
+  ...(['strict-uuid', 'strict-ident', 'strict-mac'] as const),
+] as const;
+export type ArgumentKind = (typeof KINDS)[number];
 
 /** A named value in the path, in the query, or (x-arguments) in the body. */
 export interface Argument {
@@ -43,7 +54,7 @@ export interface Argument {
   readonly routed: boolean;
 }
 export interface Operation {
-  readonly operationId: string;
+  readonly operationId: keyof Operations;
   readonly method: Method;
   readonly path: string;
   readonly gate: Gate;
@@ -109,130 +120,185 @@ export interface Document {
   fields(resource: string): readonly FieldRow[];
   isResource(schema: string): boolean;
   /** The parsed file. */
-  readonly source: Schema;
+  readonly source: Source;
 }
 
-type Node = Readonly<Record<string, unknown>>;
-const gateOf = (node: Node, outer: Gate = { since: 1 }): Gate => ({
-  since: (node['x-since'] as number | undefined) ?? outer.since,
-  ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
-});
-const belowOf = (node: Node, otherwise: GateRefusal): GateRefusal => (node['x-below'] as GateRefusal | undefined) ?? otherwise;
-
-function kindOf(schema: Node): ArgumentKind {
-  if (schema['x-types']) return 'types';
-  if (schema['x-strict']) return `strict-${schema['format'] as 'uuid' | 'ident' | 'mac'}`;
-  if (schema['format']) return schema['format'] as ArgumentKind;
-  return schema['type'] === 'array' ? 'names' : (schema['type'] as ArgumentKind);
+/** The parts of the file, as far as the server reads them. `npm run types` and the tests check the file itself. */
+export interface Content {
+  readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
 }
-const argument = (node: Node, from: Argument['from'], name: string, schema: Node, required: boolean): Argument => ({
+export interface Parameter extends Gated {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly required?: boolean;
+  readonly schema: Schema;
+  readonly 'x-name'?: string;
+}
+export interface SourceOperation extends Gated {
+  readonly operationId: keyof Operations;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Partial<Content> & { readonly description: string }>>;
+  readonly 'x-policy'?: string;
+  readonly 'x-name'?: string;
+  readonly 'x-listed'?: number;
+  readonly 'x-arguments'?: true;
+  readonly 'x-example'?: object;
+}
+export type SourcePath = Gated & { readonly parameters?: readonly Parameter[] } & {
+  readonly [Name in Lowercase<Method>]?: SourceOperation;
+};
+interface Source {
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, SourcePath>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+const gateOf = ({ 'x-since': since }: Gated, outer: Gate = { since: 1 }): Gate => ({ since: since ?? outer.since });
+/** The name of the schema that a reference refers to. */
+export const targetOf = (schema: Schema | undefined): string | undefined => schema?.$ref?.split('/').at(-1);
+const isKind = (kind: string): kind is ArgumentKind => KINDS.some((candidate) => candidate === kind);
+
+function kindOf({ 'x-types': types, 'x-strict': strict, type, format }: Schema): ArgumentKind {
+  if (types) return 'types';
+  const kind = `${strict ? 'strict-' : ''}${format ?? (type === 'array' ? 'names' : type)}`;
+  if (isKind(kind)) return kind;
+  throw new Error(`openapi.yaml: no argument is a ${kind}`);
+}
+const argument = (
+  node: Omit<Parameter, 'in' | 'name' | 'schema' | 'required'>,
+  from: Argument['from'],
+  name: string,
+  schema: Schema,
+  required: boolean,
+  routed = false,
+): Argument => ({
   name,
-  label: (node['x-name'] as string | undefined) ?? name,
   from,
-  kind: kindOf(schema),
   required,
   schema,
+  routed,
+  label: node['x-name'] ?? name,
+  kind: kindOf(schema),
   gate: gateOf(node),
-  below: belowOf(node, [406, 'Request not acceptable. The minimal required API version should be {since}']),
-  routed: node['x-routed'] === true,
+  below: node['x-below'] ?? [406, 'Request not acceptable. The minimal required API version should be {since}'],
 });
-const declared = (nodes: unknown): Argument[] =>
-  ((nodes ?? []) as Node[]).map((node) =>
-    argument(node, node['in'] as 'path' | 'query', node['name'] as string, node['schema'] as Node, node['required'] === true),
+const declared = (path: string, parameters: readonly Parameter[] = []): Argument[] => {
+  const isRouted = ROUTED.test(path) && !PATHS[path]?.aliases;
+  return parameters.map((node) =>
+    argument(
+      node,
+      node.in,
+      node.name,
+      node.schema,
+      node.required === true,
+      isRouted && node.in === 'path' && ROUTED_NAMES.includes(node.name),
+    ),
   );
+};
 
-function operation(method: Method, path: string, place: Node, node: Node): Operation {
-  const body = node['requestBody'] as { content: { 'application/json': { schema: Node } } } | undefined;
-  const schema = body?.content['application/json'].schema;
-  const own = declared(node['parameters']);
-  const outer = declared(place['parameters']).filter(({ name }) => !own.some((one) => one.name === name));
+function operation(method: Method, path: string, place: SourcePath, node: SourceOperation): Operation {
+  const { operationId, requestBody, responses, 'x-policy': policy = null, 'x-name': bodyName = null, 'x-listed': listed = null } = node;
+  const schema = requestBody?.content['application/json']?.schema;
+  const own = declared(path, node.parameters);
+  const outer = declared(path, place.parameters).filter(({ name }) => !own.some((candidate) => candidate.name === name));
   const inBody = node['x-arguments'] === true;
-  const required = (schema?.['required'] ?? []) as string[];
-  const members = inBody ? Object.entries(schema!['properties'] as Record<string, Node>) : [];
+  const members = inBody ? Object.entries(schema?.properties ?? {}) : [];
+  const { also, rest = null, bodyFirst = false } = OPERATIONS[operationId] ?? {};
   return {
-    operationId: node['operationId'] as string,
+    operationId,
     method,
     path,
-    gate: gateOf(node, gateOf(place)),
-    below: belowOf(node, belowOf(place, 404)),
-    policy: (node['x-policy'] as string | undefined) ?? null,
-    rest: (node['x-rest'] as GateRefusal | undefined) ?? null,
-    arguments: [...outer, ...own, ...members.map(([name, member]) => argument(member, 'body', name, member, required.includes(name)))],
+    policy,
+    rest,
+    bodyName,
+    bodyFirst,
+    listed,
+    gate: {
+      ...gateOf(node, gateOf(place)),
+      ...(also ? { also } : {}),
+    },
+    below: node['x-below'] ?? place['x-below'] ?? 404,
+    arguments: [
+      ...outer,
+      ...own,
+      ...members.map(([name, member]) => argument(member, 'body', name, member, schema?.required?.includes(name) ?? false)),
+    ],
     bodyArguments: inBody,
-    bodyName: (node['x-name'] as string | undefined) ?? null,
-    bodySchema: inBody ? null : ((schema?.['$ref'] as string | undefined)?.split('/').at(-1) ?? null),
-    bodyFirst: node['x-body-first'] === true,
-    streams: node['x-streams'] === true,
-    listed: (node['x-listed'] as number | undefined) ?? null,
+    bodySchema: (inBody ? undefined : targetOf(schema)) ?? null,
+    streams: responses['200']?.content?.['text/event-stream'] !== undefined,
   };
 }
 
-const isMethod = (name: string): boolean => METHODS.includes(name.toUpperCase() as Method);
-function pathItemOf(path: string, node: Node): PathItem {
-  const operations = Object.entries(node)
-    .filter(([name]) => isMethod(name))
-    .map(([name, one]) => operation(name.toUpperCase() as Method, path, node, one as Node));
+function pathItemOf(path: string, node: SourcePath): PathItem {
+  const operations = METHODS.flatMap((method): Operation[] => {
+    const one = node[lowered(method)];
+    return one ? [operation(method, path, node, one)] : [];
+  });
+  const { rest = null, reserved = [], only = false, closed = null } = PATHS[path] ?? {};
   return {
     path,
+    rest,
+    reserved,
+    only,
+    closed,
     segments: path.split('/').filter(Boolean),
-    operations: new Map(operations.map((one) => [one.method, one])),
-    arguments: declared(node['parameters']),
+    operations: new Map(operations.map((item) => [item.method, item])),
+    arguments: declared(path, node.parameters),
     gate: gateOf(node),
-    below: belowOf(node, 404),
-    rest: (node['x-rest'] as PathItem['rest'] | undefined) ?? null,
-    reserved: (node['x-reserved'] as string[] | undefined) ?? [],
-    only: node['x-only'] === true,
-    closed: (node['x-closed'] as PathItem['closed'] | undefined) ?? null,
+    below: node['x-below'] ?? 404,
   };
 }
 
 /** The identifiers of an alias are ordinary arguments: the router does not check them. */
-const aliasesOf = (path: PathItem, node: Node): PathItem[] =>
-  ((node['x-aliases'] ?? []) as string[]).map((alias) => ({
+const aliasesOf = (path: PathItem): PathItem[] =>
+  (PATHS[path.path]?.aliases ?? []).map((alias) => ({
     ...path,
     segments: alias.split('/').filter(Boolean),
     arguments: [],
     rest: 405,
   }));
 
-const fieldRow = (name: string, node: Node): FieldRow => ({
+/** Lists of links, and lists of such lists. */
+const isLinks = ({ items }: Schema): boolean => items !== undefined && (targetOf(items) === 'Link' || isLinks(items));
+const fieldRow = (resource: string, name: string, node: Schema): FieldRow => ({
   name,
   gate: gateOf(node),
-  named: node['x-named-since'] === undefined ? gateOf(node) : { since: node['x-named-since'] as number },
+  named: NAMED_EARLY[resource]?.includes(name) ? { since: 1 } : gateOf(node),
   create: node['x-create'] === true,
   patch: node['x-patch'] !== undefined,
-  patchOrder: Number(node['x-patch'] === true ? 0 : (node['x-patch'] ?? 0)),
-  links: node['x-links'] === true,
-  selectable: node['x-unselectable'] !== true,
-  hidden: node['x-hidden'] === true,
+  patchOrder: typeof node['x-patch'] === 'number' ? node['x-patch'] : 0,
+  links: isLinks(node),
+  selectable: !UNSELECTABLE[resource]?.includes(name),
+  hidden: node['writeOnly'] === true,
   spelled: node['x-spelled'] === true,
-  policy: (node['x-policy'] as string | undefined) ?? null,
-  readPolicy: (node['x-read-policy'] as string | undefined) ?? null,
+  policy: node['x-policy'] ?? null,
+  readPolicy: node['x-read-policy'] ?? null,
   schema: node,
 });
 
 /** @internal @param text openapi.yaml */
 export const readDocument = (text: string): Document =>
   // The file is our own, so the number of its YAML aliases needs no limit.
-  documentOf(parse(text, { maxAliasCount: -1, uniqueKeys: false, prettyErrors: false }) as Node);
+  documentOf(parse(text, { maxAliasCount: -1, uniqueKeys: false, prettyErrors: false }) as Source);
 
-function documentOf(source: Node): Document {
-  const versions = source['x-versions'] as { min: number; max: number };
-  const schemas = (source['components'] as { schemas: Record<string, Node> }).schemas;
+function documentOf(source: Source): Document {
+  const { schemas } = source.components;
   const rows = new Map(
-    Object.entries(schemas)
-      .filter(([, schema]) => schema['type'] === 'object' && schema['properties'])
-      .map(([name, schema]) => [
-        name,
-        Object.entries(schema['properties'] as Record<string, Node>).map(([field, node]) => fieldRow(field, node)),
-      ]),
+    Object.entries(schemas).flatMap(([name, { type, properties }]) =>
+      type === 'object' && properties
+        ? [[name, Object.entries(properties).map(([field, node]) => fieldRow(name, field, node))] as const]
+        : [],
+    ),
   );
-  const nodes = Object.entries(source['paths'] as Record<string, Node>);
-  const paths = nodes.map(([path, node]) => pathItemOf(path, node));
+  const paths = Object.entries(source.paths).map(([path, node]) => pathItemOf(path, node));
   return {
-    ...versions,
+    min: 1,
+    max: Number(source.info.version.split('.')[1]),
     paths,
-    aliases: paths.flatMap((path, index) => aliasesOf(path, nodes[index]![1])),
+    aliases: paths.flatMap(aliasesOf),
     schemas,
     fields: (resource) => rows.get(resource)!,
     isResource: (schema) => rows.get(schema)?.some(({ create }) => create) ?? false,
@@ -250,7 +316,7 @@ export function loadDocument(): Document {
   const text = readFileSync(path, 'utf8');
   const built = ['../../openapi.json', '../../dist/openapi.json'].map((place) => join(__dirname, place)).find((place) => existsSync(place));
   if (built) {
-    const { sha256, document } = JSON.parse(readFileSync(built, 'utf8')) as { sha256: string; document: Node };
+    const { sha256, document } = JSON.parse(readFileSync(built, 'utf8')) as { sha256: string; document: Source };
     if (sha256 === createHash('sha256').update(text).digest('hex')) return documentOf(document);
   }
   return readDocument(text);

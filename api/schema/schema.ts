@@ -9,6 +9,8 @@ import { isTrait } from '../../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
 
+/** Keywords of OpenAPI that JSON schema does not have. */
+const OF_OPENAPI = ['nullable', 'writeOnly'];
 /** Names of formats in messages. */
 const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
 /**
@@ -17,28 +19,28 @@ const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'm
  */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
-  if (schema === null || typeof schema !== 'object') return schema;
-  const source = schema as Record<string, unknown>;
+  if (!isObject(schema)) return schema;
+  const source: Schema = { ...schema };
   const typesOf = (type: unknown): unknown => {
     if (Array.isArray(type)) return type;
     const listed = [...(source['x-spelled'] === true ? ['string'] : []), type, ...(source['nullable'] === true ? ['null'] : [])];
-    const types = source['x-null-first'] === true ? listed.reverse() : listed;
-    return types.length > 1 ? types : types[0];
+    return listed.length > 1 ? listed : listed[0];
   };
-  const members = Object.entries({ ...source, ...(source['x-json-schema'] as object | undefined) }).filter(
+  const members = Object.entries({ ...source, ...source['x-json-schema'] }).filter(
     // OpenAPI requires `items`; an empty one has no meaning in JSON schema.
-    ([key, value]) => !key.startsWith('x-') && key !== 'nullable' && !(key === 'items' && Object.keys(value as object).length === 0),
+    ([key, value]) =>
+      !key.startsWith('x-') && !OF_OPENAPI.includes(key) && !(key === 'items' && isObject(value) && Object.keys(value).length === 0),
   );
   return Object.fromEntries(
     members.map(([key, value]) => [
       key,
       key === 'type'
         ? typesOf(value)
-        : key === 'properties'
-          ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
+        : key === 'properties' && isObject(value)
+          ? Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, toJsonSchema(entry)]))
           : // Only x-strict formats are checked here. Others have error messages of their own (arguments.ts).
             key === 'format' && source['x-strict'] === true
-            ? `strict ${STRICT_FORMATS[value as string]!}`
+            ? `strict ${STRICT_FORMATS[String(value)]!}`
             : key === 'enum' || key === 'dependencies'
               ? value
               : toJsonSchema(value),
@@ -60,7 +62,7 @@ function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): n
   let isName = false;
   return parts(schemaPath).flatMap((part) => {
     const index = Object.keys(at ?? {}).indexOf(part);
-    at = (at as Record<string, unknown> | undefined)?.[part];
+    at = typeof at === 'object' && at !== null ? Reflect.get(at, part) : undefined;
     const isItem = !isName && part === 'items';
     const place = isName || isItem ? places.shift() : undefined;
     isName = !isName && part === 'properties';
@@ -68,10 +70,10 @@ function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): n
   });
 }
 /** Compares lists by their first difference. */
-function compare(one: readonly (string | number | boolean)[], other: readonly (string | number | boolean)[]): number {
-  for (let index = 0; index < Math.min(one.length, other.length); index++)
-    if (one[index] !== other[index]) return one[index]! < other[index]! ? -1 : 1;
-  return one.length - other.length;
+function compare(left: readonly (string | number | boolean)[], right: readonly (string | number | boolean)[]): number {
+  for (let index = 0; index < Math.min(left.length, right.length); index++)
+    if (left[index] !== right[index]) return left[index]! < right[index]! ? -1 : 1;
+  return left.length - right.length;
 }
 
 const isOfType = (data: unknown, type: string): boolean =>
@@ -94,8 +96,8 @@ function relevance(problem: Problem, parent = ''): (string | number | boolean)[]
     [problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf', !types.some((type) => isOfType(problem.data, type))],
   ];
 }
-function moreRelevant(one: Problem, other: Problem, parent?: string): number {
-  const [a, b] = [relevance(one, parent), relevance(other, parent)];
+function moreRelevant(left: Problem, right: Problem, parent?: string): number {
+  const [a, b] = [relevance(left, parent), relevance(right, parent)];
   for (let index = 0; index < a.length; index++) {
     const order = compare(a[index]!, b[index]!);
     if (order !== 0) return order;
@@ -107,7 +109,7 @@ function moreRelevant(one: Problem, other: Problem, parent?: string): number {
  * `owner`: the error of the choice.
  */
 function bestOf(problems: readonly Problem[], parent?: string): { readonly found: Problem; readonly owner: Problem | undefined } {
-  let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
+  let found = problems.reduce((most, problem) => (moreRelevant(problem, most, parent) > 0 ? problem : most));
   let owner: Problem | undefined;
   while (found.context.length > 0) {
     const { context, instancePath } = found;
@@ -159,7 +161,7 @@ const WORDING: Readonly<Record<string, Wording>> = {
     `${quoted(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
   additionalProperties: (problem, siblings) => {
-    const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
+    const same = siblings.filter((sibling) => sibling.schemaPath === problem.schemaPath && sibling.instancePath === problem.instancePath);
     const names = same.map(({ params }) => params['additionalProperty'] as string).sort();
     return `Additional properties are not allowed (${names.map(repr).join(', ')} ${names.length === 1 ? 'was' : 'were'} unexpected)`;
   },
@@ -243,8 +245,8 @@ const FORMATS = {
 const MAX_VALUES = 2500;
 function isHuge(value: unknown): boolean {
   let count = 0;
-  const visit = (one: unknown): boolean =>
-    ++count > MAX_VALUES || (one !== null && typeof one === 'object' && Object.values(one).some(visit));
+  const visit = (item: unknown): boolean =>
+    ++count > MAX_VALUES || (item !== null && typeof item === 'object' && Object.values(item).some(visit));
   return visit(value);
 }
 

@@ -8,7 +8,7 @@ import { createShares, type ShareLimits } from '../../wire/shares';
 import type { Sessions } from '../auth/sessions';
 import { Unauthenticated } from '../http/errors';
 import { sourceOf } from '../http/source';
-import { requirePolicy } from '../resource/access';
+import { requirePolicy } from '../pipeline/access';
 
 /** A browser cannot set headers of a WebSocket, so the CSRF token is one of the protocols that it offers. */
 const CSRF_PREFIX = 'csrf.';

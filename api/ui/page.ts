@@ -13,7 +13,7 @@ import { cookieOf, SESSION_COOKIE, SESSION_SECONDS, type Sessions } from '../aut
 import { parseBody } from '../http/body';
 import { Refusal, Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
-import type { Answer, Auth } from '../resource/handler';
+import type { Answer, Auth } from '../pipeline/handler';
 import { readDemoMachines } from './demo-machines';
 import { acceptsPage, answerAsset, INDEX, type Assets } from './assets';
 import type { LogIns } from './log-ins';

@@ -2,7 +2,7 @@
 import type { Options } from '../../config/options';
 import type { Caller } from '../../policy/caller';
 import type { Target } from '../../policy/vocabulary';
-import type { Auth } from '../resource/handler';
+import type { Auth } from '../pipeline/handler';
 
 /** The policies of what the page offers only to users with the right. It offers everything else to all, and shows the API's errors. */
 const OFFERED = [

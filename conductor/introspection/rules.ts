@@ -8,6 +8,7 @@ import { parseJsonPath } from '../../model/rules/json-path';
 import { repr } from '../../model/python';
 import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
 import { ACTION_HANDLERS, type RuleEffects } from '../inspection/rules/actions';
+import { ruleBounds, type RuleBounds } from '../inspection/rules/bounds';
 import { format } from '../inspection/rules/format';
 import { OPERATOR_CHECKS } from '../inspection/rules/operators';
 import { allHold, someHolds, type Draft, type RuleArguments } from '../inspection/rules/rule';
@@ -43,22 +44,27 @@ const MULTIPLE: Readonly<Record<string, typeof allHold>> = {
   first: async ([result]) => result!(),
 };
 
-async function holds({ op, field, multiple, invert, value }: JsonObject, sources: Readonly<Record<string, unknown>>): Promise<boolean> {
+async function holds(
+  { op, field, multiple, invert, value }: JsonObject,
+  sources: Readonly<Record<string, unknown>>,
+  bounds: RuleBounds,
+): Promise<boolean> {
   const { scheme, path } = fieldOf(field as string);
   const found = parseJsonPath(path)(sources[scheme]);
   // Only is-empty applies to missing values.
   if (found.length === 0 && op !== 'is-empty') return false;
-  const results = (found.length === 0 ? [null] : found).map(
-    (item) => async () => (await CONDITIONS[op as string]!(item, value)) !== (invert === true),
-  );
+  const results = (found.length === 0 ? [null] : found).map((item) => async () => {
+    await bounds.step();
+    return (await CONDITIONS[op as string]!(item, value)) !== (invert === true);
+  });
   return MULTIPLE[multiple as string]!(results);
 }
 
-const filled = (value: unknown, data: JsonObject): unknown => {
-  if (typeof value === 'string') return format(value, { data }, [], (found) => found);
-  if (Array.isArray(value)) return value.map((item) => filled(item, data));
+const filled = (value: unknown, data: JsonObject, bounds: RuleBounds): unknown => {
+  if (typeof value === 'string') return format(value, { data }, [], (found) => found, bounds.text());
+  if (Array.isArray(value)) return value.map((item) => filled(item, data, bounds));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [String(filled(key, data)), filled(entry, data)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [String(filled(key, data, bounds)), filled(entry, data, bounds)]));
 };
 /** Action of an introspection rule → action of an inspection rule. */
 const ACTION: Readonly<Record<string, (params: RuleArguments) => readonly [name: string, args: RuleArguments]>> = {
@@ -87,10 +93,11 @@ export async function applyIntrospectionRules(
   const sources = { data, node: structuredClone(draft.node) };
   const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
     new Fault('Invalid', { message: `${reason} (introspection rule ${rule.description || rule.uuid})` }, { cause });
+  const bounds = ruleBounds();
   const applying: IntrospectionRuleRecord[] = [];
   for (const rule of rules.filter((candidate) => isInScope(candidate, draft))) {
     try {
-      if (await allHold(rule.conditions.map((condition) => () => holds(condition, sources)))) applying.push(rule);
+      if (await allHold(rule.conditions.map((condition) => () => holds(condition, sources, bounds)))) applying.push(rule);
     } catch (error) {
       throw failing(rule, `A condition cannot be checked: ${reasonOf(error)}`, error);
     }
@@ -100,7 +107,8 @@ export async function applyIntrospectionRules(
     for (const { action, ...params } of rule.actions) {
       if (action === 'fail') throw failing(rule, String(params['message']), undefined);
       try {
-        const value = filled(params['value'], data);
+        await bounds.step();
+        const value = filled(params['value'], data, bounds);
         const [name, args] = ACTION[action as string]!(Object.hasOwn(params, 'value') ? { ...params, value } : params);
         await ACTION_HANDLERS[name]!(draft, args, effects);
       } catch (error) {

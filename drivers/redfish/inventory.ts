@@ -4,7 +4,7 @@
  */
 import { isMac } from '../../model/idents';
 import type { Inventory, InventoryDisk, InventoryInterface, Json, JsonObject } from '../../model/records';
-import { member } from '../../wire/redfish';
+import { member, numberOf } from '../../wire/redfish';
 import type { RedfishReader } from './reader';
 
 const GIB = 1024 ** 3;
@@ -18,10 +18,15 @@ const text = (value: unknown): string | undefined => {
   const content = typeof value === 'number' ? String(value) : value;
   return typeof content === 'string' && content !== '' ? content.slice(0, MAX_TEXT) : undefined;
 };
-/** A whole number, also from text. */
+/** A number of zero or more. */
+const positive = (value: unknown): number | undefined => {
+  const number = numberOf(value);
+  return number !== undefined && number >= 0 ? number : undefined;
+};
+/** A whole number of zero or more. */
 const whole = (value: unknown): number | undefined => {
-  const number = typeof value === 'string' && /^\s*\d{1,18}\s*$/.test(value) ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.trunc(number) : undefined;
+  const number = positive(value);
+  return number === undefined ? undefined : Math.trunc(number);
 };
 const orNull = <T>(value: T | undefined): T | null => value ?? null;
 const texts = (value: unknown): readonly string[] =>
@@ -178,7 +183,7 @@ function controllerOf({ resource, drives }: Storage): JsonObject {
       member_id: textOrNull(controller, 'MemberId'),
       name: textOrNull(controller, 'Name'),
       raid_types: texts(member(controller, 'SupportedRAIDTypes')),
-      speed_gbps: orNull(typeof member(controller, 'SpeedGbps') === 'number' ? (member(controller, 'SpeedGbps') as number) : undefined),
+      speed_gbps: orNull(positive(member(controller, 'SpeedGbps'))),
       controller_protocols: texts(member(controller, 'SupportedControllerProtocols')),
       device_protocols: texts(member(controller, 'SupportedDeviceProtocols')),
       ...statusOf(controller),
@@ -242,8 +247,7 @@ interface RedfishInventory {
 }
 /** @param system the ComputerSystem */
 export async function redfishInventory(reader: RedfishReader, system: unknown): Promise<RedfishInventory> {
-  const gib = member(system, 'MemorySummary', 'TotalSystemMemoryGiB');
-  const memoryMb = typeof gib === 'number' && Number.isFinite(gib) && gib > 0 ? Math.trunc(gib * 1024) : undefined;
+  const memoryMb = whole((positive(member(system, 'MemorySummary', 'TotalSystemMemoryGiB')) ?? 0) * 1024) || undefined;
   const cpu = await cpuOf(reader, system);
   const storages = await storagesOf(reader, system);
   const simpleDevices = await simpleDevicesOf(reader, system);

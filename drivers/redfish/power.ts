@@ -1,16 +1,17 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
 import { retry } from '../../model/clock';
+import { shortened } from '../../model/text';
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
 import type { MachineStatus, PowerInterface, Task } from '../interfaces';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
 import { PASSING_PAUSE, PASSING_TRIES, REDFISH_PROPERTIES, isPassing, onSystem, redfishSystem, type SystemView } from './target';
 
-/** PowerState → the API's state. A machine in transition counts as arrived, as in Ironic. */
+/** PowerState, in small letters → the API's state. A machine in transition counts as arrived, as in Ironic. */
 const POWER_STATES: Readonly<Record<string, 'power on' | 'power off'>> = {
-  On: 'power on',
-  PoweringOn: 'power on',
-  Off: 'power off',
-  PoweringOff: 'power off',
+  on: 'power on',
+  poweringon: 'power on',
+  off: 'power off',
+  poweringoff: 'power off',
 };
 /** ResetTypes of each request, the best first, as a service may offer only some; and the resulting state. */
 const RESETS = {
@@ -23,6 +24,8 @@ const RESETS = {
 } as const;
 const RESET = '#ComputerSystem.Reset';
 const HEALTH = ['OK', 'Warning', 'Critical'] as const;
+/** Characters of an unknown state in a message. */
+const MAX_STATE = 100;
 /** Milliseconds after a restart during which a machine may still report that it is on. */
 const RESTART_DELAY = 15_000;
 
@@ -30,9 +33,9 @@ const RESTART_DELAY = 15_000;
 function powerOf({ body, path }: SystemView): 'power on' | 'power off' | null {
   const state = member(body, 'PowerState') ?? null;
   if (state === null) return null;
-  const known = typeof state === 'string' && Object.hasOwn(POWER_STATES, state) ? POWER_STATES[state] : undefined;
-  if (!known) throw new RedfishError('protocol', `${path} gives no power state`);
-  return known;
+  const name = typeof state === 'string' ? state.toLowerCase() : '';
+  if (Object.hasOwn(POWER_STATES, name)) return POWER_STATES[name]!;
+  throw new RedfishError('protocol', `${path} gives no power state that is known: ${shortened(JSON.stringify(state), MAX_STATE)}`);
 }
 
 /** A refusal may name the machine's state where the service shows no power state. */

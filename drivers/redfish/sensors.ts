@@ -11,6 +11,7 @@ import {
   linkedCollection,
   listOf,
   member,
+  numberOf,
   readLinked,
   readResource,
   textOf,
@@ -27,9 +28,9 @@ const MAX = 256;
 const MAX_CHARACTERS = 255;
 
 const text = (value: unknown): string | null => textOf(value)?.slice(0, MAX_CHARACTERS) ?? null;
-const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
+const number = (value: unknown): number | null => numberOf(value) ?? null;
 const whole = (value: unknown): number | null => {
-  const parsed = number(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
+  const parsed = number(value);
   return parsed === null ? null : Math.trunc(parsed);
 };
 type FieldReader = (value: unknown) => Json;
@@ -195,7 +196,12 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
     for (const item of listOf(member(storage.body, 'Drives'))) {
       const path = linkOf(item);
       if (path === undefined || found.length >= MAX) continue;
-      found.push(drive((await readResource(ask, path)).body, lastOf(path), idOf(storage), system));
+      const resource = await readResource(ask, path).catch((error: unknown) => {
+        // The other drives are still of use.
+        if (isAnswered(error)) return undefined;
+        throw error;
+      });
+      if (resource) found.push(drive(resource.body, lastOf(path), idOf(storage), system));
     }
   return named(found);
 }
@@ -219,12 +225,14 @@ function withCache(ask: SendRedfishRequest): SendRedfishRequest {
   };
 }
 
+/** The service answered, with an error or with something that is not Redfish. */
+const isAnswered = (error: unknown): boolean => error instanceof RedfishError && (error.kind === 'status' || error.kind === 'protocol');
 async function readKind(machine: Machine, kind: string): Promise<Sensors> {
   try {
     return await KINDS[kind]!(machine);
   } catch (error) {
     // Other kinds may still be readable. An unreachable service ends the whole reading.
-    if (!(error instanceof RedfishError) || error.kind !== 'status') throw error;
+    if (!isAnswered(error)) throw error;
     machine.log.debug(`sensors of kind ${kind} cannot be read`, { reason: reasonOf(error) });
     return {};
   }

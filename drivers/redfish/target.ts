@@ -4,6 +4,7 @@ import { access } from 'node:fs/promises';
 import { retry } from '../../model/clock';
 import { invalidParameter, Fault } from '../../model/errors';
 import { canonicalHost } from '../../model/idents';
+import { isObject } from '../../model/json';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { str, toBoolean } from '../../model/python';
 import {
@@ -255,7 +256,10 @@ export async function systemOf(task: Task): Promise<SystemView> {
   const ask = redfishRequester(task, target);
   const path = system ?? (await onlySystem(ask, target));
   try {
-    return { target, ask, ...(await readResource(ask, path)) };
+    const resource = await readResource(ask, path);
+    // An empty answer would pass for a machine without parts.
+    if (!isObject(resource.body)) throw new RedfishError('protocol', `${target.address} answered for ${path} with no JSON object`);
+    return { target, ask, ...resource };
   } catch (error) {
     if (!isStatus(error, 404)) throw error;
     const message = `Redfish exception occurred. Error: Resource ${new URL(path, target.address).href} not found`;

@@ -55,13 +55,13 @@ const PHASES = ['main'] as const;
 const MAX_PRIORITY = 9999;
 
 /** One condition or action. */
-export interface RuleStep {
+export type RuleStep = {
   readonly op: string;
   /** By name, or (the old format) in the order of the signature. */
   readonly args: JsonObject | readonly unknown[];
   readonly loop?: unknown;
   readonly multiple?: string;
-}
+};
 const isList = (args: RuleStep['args']): args is readonly unknown[] => Array.isArray(args);
 /** The operator's name without the negation `!`. */
 export const operatorOf = (op: string): string => op.replace(/^!/, '');

@@ -13,9 +13,9 @@ import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { applyNodeScope, applyPaging, applyWhere, contains, isOfProject, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';
 
-export interface PortFilter extends Paging, NodeScope {
+interface PortFilter extends Paging, NodeScope {
   readonly ids?: readonly number[];
-  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
+  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null | readonly string[]>>>;
   /** Part of the description. */
   readonly descriptionContains?: string;
 }

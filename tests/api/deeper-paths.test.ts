@@ -41,6 +41,11 @@ it.each([
 });
 it('a field of a path that does not exist is refused in the words for records', async () => {
   expect(await api.ask('GET', '/v1/drivers/fake-hardware/bar', 104)).toMatchObject({ status: 400, fault: 'Field(s) "bar" are not valid' });
+  // A field that this version does not have is not valid either.
+  expect(await api.ask('GET', '/v1/drivers/fake-hardware/default_firmware_interface', 85)).toMatchObject({
+    status: 400,
+    fault: 'Field(s) "default_firmware_interface" are not valid',
+  });
   expect(await api.ask('GET', '/v1/drivers/nosuch?fields=bar', 104)).toMatchObject({
     status: 400,
     fault: expect.stringMatching(/^Schema error: 'bar' is not one of/) as unknown,

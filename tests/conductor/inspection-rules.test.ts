@@ -371,3 +371,20 @@ describe('built-in rules', () => {
     await expect(readBuiltInRules(join(folder, 'no'))).rejects.toThrow(/\[inspection_rules\]built_in_rules: .*no: .*ENOENT/);
   });
 });
+
+describe('applyRules() bounds', () => {
+  const items = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+  const set = (value: string, loop: readonly number[] = []): RuleStep => ({ op: 'set-attribute', args: { path: 'extra.x', value }, loop });
+  it.each<[string, RuleStep, RegExp]>([
+    ['a value that doubles', set('{node.extra}{node.extra}{inventory[big]}', items(60)), /fields of a text stand for more than/],
+    ['a text of many fields', set('{inventory}'.repeat(2000)), /fields of a text stand for more than/],
+    ['a part of a long text, again and again', set('{inventory[big]:.1}', items(1000)), /fields of the rules stand for more than/],
+    ['a long loop', { op: 'log', args: { msg: '{item}' }, loop: items(20_000) }, /more than 10000/],
+  ])('the inspection fails for %s', async (_, action, reason) => {
+    const rule: InspectionRule = { uuid: 'r', priority: 0, phase: 'main', sensitive: false, conditions: [], actions: [action] };
+    const inventory = { big: 'x'.repeat(50_000) } as unknown as Parameters<typeof draftOf>[2];
+    const draft = draftOf(nodeRecord({}), [], inventory, {});
+    const applied = applyRules([rule], draft, { 'inspection_rules.mask_secrets': 'never' }, { log: silentLog, call: async () => {} });
+    await expect(applied).rejects.toThrow(reason);
+  });
+});

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHttpd, createTunnel, ruleOf, type Port } from '../../metal3/httpd';
 import { createHttpServer, type HttpServer } from '../../wire/http/listener-tls';
-import { answerUpgrades } from '../../wire/http/upgrades';
 
 type HttpdModes = HttpdSetup['modes'];
 type HttpdSetup = Parameters<typeof createHttpd>[0];
@@ -84,14 +83,22 @@ let withoutServer: number;
 const listen = (server: Server): Promise<number> =>
   new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
 
+const LIMITS = { connections: { inAll: 100, ofSource: 100 }, readTimeoutMs: 30_000 };
+/** A port, with the limits that it has in the container. */
+function openHttpd(given: HttpdSetup, port: Port): Promise<number> {
+  const http = createHttpServer({}, undefined, LIMITS, log, createHttpd(given, port));
+  if (port === 'api') http.upgrade(createTunnel(given));
+  upstreams.push(http);
+  return listen(http.server);
+}
+
 beforeAll(async () => {
   mkdirSync(join(folder, 'html/images'), { recursive: true });
   writeFileSync(join(folder, 'html/images/a.qcow2'), 'an image');
   writeFileSync(join(folder, 'secret'), 'secret');
   symlinkSync(join(folder, 'secret'), join(folder, 'html/out'));
   const upstream = (path: string): Promise<void> => {
-    const limits = { connections: { inAll: 100, ofSource: 100 }, readTimeoutMs: 30_000 };
-    const http = createHttpServer({ expectsProxyHeaders: true }, undefined, limits, log, (request, response) => {
+    const http = createHttpServer({ expectsProxyHeaders: true }, undefined, LIMITS, log, (request, response) => {
       const pieces: Buffer[] = [];
       request.on('data', (piece: Buffer) => pieces.push(piece));
       request.on('end', () => {
@@ -119,12 +126,7 @@ beforeAll(async () => {
   };
   await upstream(setup.boot);
   await upstream(setup.api as string);
-  for (const port of ['plain', 'api', 'media'] as const) {
-    const server = createServer(createHttpd(setup, port));
-    if (port === 'api') answerUpgrades(server, 'connection', createTunnel(setup));
-    servers.push(server);
-    ports[port] = await listen(server);
-  }
+  for (const port of ['plain', 'api', 'media'] as const) ports[port] = await openHttpd(setup, port);
   const server = createServer(createHttpd(silent, 'plain'));
   servers.push(server);
   withoutServer = await listen(server);
@@ -162,6 +164,16 @@ it('serves files of the shared folder, and none outside it', async () => {
   expect(await get(ports.plain, '/images/a.qcow2', {}, 'PUT')).toMatchObject({ status: 405 });
 });
 
+it('finds the rule of the file that it serves, however the path is written', async () => {
+  mkdirSync(join(folder, 'html/redfish'), { recursive: true });
+  writeFileSync(join(folder, 'html/redfish/x.iso'), 'media');
+  const port = await openHttpd({ ...setup, modes: CLOSED }, 'plain');
+  const names = ['redfish/x.iso', 'images/a.qcow2'];
+  for (const path of names.flatMap((name) => [`/${name}`, `//${name}`, `/.//${name}`, `/%2f${name}`, `/.%2f${name}`, `/%2e%2f%2f${name}`]))
+    expect([path, (await get(port, path)).status]).toEqual([path, 403]);
+  expect(await get(ports.plain, '/.%2fimages%2f%2fa.qcow2')).toMatchObject({ status: 200, text: 'an image' });
+});
+
 it('serves the boot scripts, and the inspector script to machines that the server does not know', async () => {
   expect(await get(ports.plain, '/boot.ipxe')).toMatchObject({ status: 200, text: setup.startScript });
   expect(await get(ports.plain, '/inspector.ipxe')).toMatchObject({ status: 200, text: setup.inspectorScript });
@@ -181,6 +193,53 @@ it('authenticates a request before it forwards it, and does not forward the cred
   ]);
   expect(received[0]!.headers).not.toHaveProperty('authorization');
   expect(received[0]!.headers).not.toHaveProperty('upgrade');
+});
+
+describe('a body without a length, which holds a request', () => {
+  const hidden = 'DELETE /v1/nodes/a HTTP/1.1\r\nHost: a\r\n\r\n';
+  const chunks = `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`;
+  const FIELDS: Readonly<Record<string, string>> = {
+    'no other field': '',
+    'a thousand fields before its own': 'A: 1\r\n'.repeat(1100),
+    Expect: 'Expect: 100-continue\r\n',
+    'a Connection that names its coding': 'Connection: transfer-encoding\r\n',
+    'an Upgrade': 'Connection: upgrade\r\nUpgrade: websocket\r\n',
+  };
+  const cases = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'POST'].flatMap((method) =>
+    Object.keys(FIELDS).map((name) => [method, name] as const),
+  );
+  let portOfHttpd: number;
+  const opened: Socket[] = [];
+  afterEach(() => opened.splice(0).forEach((socket) => socket.destroy()));
+  beforeAll(async () => {
+    const target = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (piece: string) => (body += piece));
+      request.on('end', () => {
+        received.push({ method: request.method, url: request.url, headers: request.headers, body, from: undefined });
+        response.end();
+      });
+    });
+    const api = await listen(target);
+    servers.push(target);
+    portOfHttpd = await openHttpd({ ...setup, api }, 'api');
+  });
+  it.each(cases)('%s with %s is one request to a server on a socket and on a port', async (method, name) => {
+    for (const port of [ports.api!, portOfHttpd]) {
+      received.splice(0);
+      const socket = connect(port, '127.0.0.1');
+      opened.push(socket);
+      const head = `${method} /v1/lookup HTTP/1.1\r\nHost: a\r\nAuthorization: Basic right\r\n${FIELDS[name]!}Transfer-Encoding: chunked\r\n\r\n`;
+      // The second request of the same client proves that the first one is over.
+      socket.write(`${head}${chunks}GET /v1/last HTTP/1.1\r\nHost: a\r\nAuthorization: Basic right\r\nConnection: close\r\n\r\n`);
+      socket.resume();
+      await once(socket, 'close');
+      expect(received.map(({ method: one, url, body }) => [one, url, body])).toEqual([
+        [method, '/v1/lookup', hidden],
+        ['GET', '/v1/last', ''],
+      ]);
+    }
+  });
 });
 
 it('answers 503 while the server in the other container does not answer', async () => {

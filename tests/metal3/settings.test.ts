@@ -2,6 +2,7 @@
 import { loadOptions } from '../../config/load';
 import { OPTIONS } from '../../config/options';
 import { parseIni } from '../../config/ini';
+import { httpdPorts } from '../../metal3/containers';
 import { Metal3Error, contextOf, type Environment, type ContainerContext } from '../../metal3/container-context';
 import { checkVariables, configurationFile, ironicSettings } from '../../metal3/settings';
 import { FIXED_SETTINGS, leastVersion, VARIABLES } from '../../metal3/variables';
@@ -56,7 +57,12 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
       'agent.api_ca_file': '/conf/ipa-tls.pem',
     },
   ],
-  ['a port behind httpd', { ...PROXY, IRONIC_PRIVATE_PORT: '6388' }, API_TLS, { 'api.host_ip': '127.0.0.1', 'api.port': '6388' }],
+  [
+    'a port behind httpd',
+    { IRONIC_REVERSE_PROXY_SETUP: 'true', IRONIC_PRIVATE_PORT: '6388' },
+    API_TLS,
+    { 'api.host_ip': '127.0.0.1', 'api.port': '6388' },
+  ],
   [
     'TLS of its own',
     { ...PASSWORD, IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.3', IRONIC_TLS_12_CIPHERS: 'ECDHE-RSA-AES256-GCM-SHA384' },
@@ -68,12 +74,6 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
       'api.server_tls_minimum_version': '1.3',
       'api.server_tls_ciphers': 'ECDHE-RSA-AES256-GCM-SHA384',
     },
-  ],
-  [
-    'a proxy without a certificate',
-    { IRONIC_REVERSE_PROXY_SETUP: 'true', ...PASSWORD },
-    [],
-    { 'DEFAULT.auth_strategy': 'http_basic', 'api.unix_socket': undefined },
   ],
   ['one address only', { LISTEN_ALL_INTERFACES: 'false' }, [], { 'api.host_ip': '172.22.0.2', 'json_rpc.host_ip': '172.22.0.2' }],
   [
@@ -192,10 +192,20 @@ it.each<[string, Environment, readonly string[], RegExp]>([
   ['TLS before 1.2', { IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.1' }, [], /^IRONIC_SSL_PROTOCOL: it must allow/],
   ['a registry with passwords', { IRONIC_OCI_AUTH_CONFIG: '/auth/oci.json' }, [], /^IRONIC_OCI_AUTH_CONFIG: /],
   ['an unknown protection', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it is a security setting/],
+  ['a proxy without a certificate', { IRONIC_REVERSE_PROXY_SETUP: 'true' }, [], /^IRONIC_REVERSE_PROXY_SETUP is true, and \/certs\/ironic/],
+  ['a proxy with a password and no certificate', { IRONIC_REVERSE_PROXY_SETUP: 'true', ...PASSWORD }, [], /^IRONIC_REVERSE_PROXY_SETUP/],
+  ['media with TLS and no certificate', PROXY, API_TLS, /^VMEDIA_TLS_PORT is set, and \/certs\/vmedia/],
   ['several unsupported features, and names all of them', { IRONIC_TLS_CURVES: 'x', IPXE_AUTH: 'x' }, [], /IPXE_AUTH[^]*IRONIC_TLS_CURVES/],
 ])('refuses variables for %s', (_, environment, files, message) => {
   expect(() => settingsOf(environment, files)).toThrow(Metal3Error);
   expect(() => settingsOf(environment, files)).toThrow(message);
+});
+
+it('httpd refuses a proxy without a certificate too, and dnsmasq, which has none, does not', () => {
+  const environment = { ...POD, ...PROXY, ...PASSWORD };
+  const log = {} as Parameters<typeof httpdPorts>[2];
+  expect(() => httpdPorts(environment, contextWith(environment), log)).toThrow(/^IRONIC_REVERSE_PROXY_SETUP[^]*VMEDIA_TLS_PORT/);
+  expect(checkVariables(environment, contextWith(environment))).toEqual([]);
 });
 
 it.each<[string, readonly string[], string]>([

@@ -77,6 +77,25 @@ describe('checkOptions() on files of certificate authorities', () => {
   });
 });
 
+it('checkOptions() refuses all folders at once that the start cannot create', () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const [root, below] = [file, join(file, 'a', 'b')];
+  const options = given({
+    'deploy.http_root': root,
+    'pxe.tftp_root': below,
+    'inventory.data_backend': 'directory',
+    'inventory.directory': below,
+  });
+  const check = (roles: readonly string[]) => () => checkOptions(options, roles, false, join(folder, 'state'));
+  const refusal = (name: string, path: string): string =>
+    `cannot write ${name} ${path}: ${file} is not a folder: create the folder for the user of the server, or name another one`;
+  const inventories = refusal('[inventory]directory', below);
+  const all = [refusal('[deploy]http_root', root), refusal('[pxe]tftp_root', below), inventories].join('\n');
+  expect(check(['boot', 'conductor'])).toThrow(new StartError(all));
+  expect(check(['conductor'])).toThrow(new StartError(inventories));
+});
+
 it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message says how to make one', (port) => {
   const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false, '/state');
   expect(check(['boot'])).toThrow(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { NewNode, NodeRecord, PortRecord } from '../../model/records';
 import { NODE_COLUMNS } from '../../store/tables/node-lookups';
 import { PORT_COLUMNS } from '../../store/tables/ports';
-import type { NodeFilter, PortFilter } from '../../store/store';
+import type { NodeFilter, Store } from '../../store/store';
 import { useDatabase } from '../support/database';
 
 const database = useDatabase();
@@ -73,7 +73,7 @@ it.each<[string, NodeFilter, readonly string[]]>([
   expect((await database.store().nodes.list(filter)).map((node) => node.name)).toEqual(names);
 });
 
-it.each<[string, PortFilter, readonly number[]]>([
+it.each<[string, Parameters<Store['ports']['versions']>[0], readonly number[]]>([
   ['no filter', {}, [0, 1, 2, 3]],
   ['address in any case', { where: { address: '52:54:00:00:00:1F' } }, [1]],
   ['boolean and null', { where: { pxe_enabled: true, physical_network: null } }, [0, 3]],

@@ -2,7 +2,7 @@
 import Ajv, { type ValidateFunction } from 'ajv';
 import { loadDocument, type Document, type Operation } from '../../api/schema/document';
 import { documentOfVersion } from '../../api/schema/document-version';
-import { matcher } from '../../api/resource/routes';
+import { matcher } from '../../api/pipeline/routes';
 import { toJsonSchema } from '../../api/schema/schema';
 
 type Node = Readonly<Record<string, unknown>>;

@@ -163,6 +163,9 @@ export function limitClients(
   handler: RequestListener,
   log: LimitLog,
 ): void {
+  // All fields; maxHeaderSize bounds them. By default Node drops those after the thousandth, such as the length of the body, or the field
+  // that a proxy adds.
+  server.maxHeadersCount = 0;
   limitConnections(server, connections, onRefused, log);
   limitReading(server, readTimeoutMs, onRefused);
   server.on('request', inOrder(inTurns(unreadBytes ? limitUnread(handler, unreadBytes, onRefused) : handler), onRefused));

@@ -25,6 +25,8 @@ export interface RedfishPool {
 const CONNECT_TIMEOUT = 30_000;
 /** Milliseconds for the request that ends a session. */
 const LOGOUT_TIMEOUT = 2000;
+/** A token that a header can carry back unchanged. */
+const TOKEN = /^[\x21-\x7e]+$/;
 /** Remembered requests that an account may not make. Above, each of them opens a session. */
 const MAX_FORBIDDEN = 100;
 
@@ -64,7 +66,8 @@ async function openSession(service: Service, options: RedfishRequestOptions): Pr
   const body = { UserName: target.username ?? '', Password: target.password ?? '' };
   const answer = await exchange(service, 'POST', sessions, { ...options, body, repeatable: true });
   const token = answer.headers['x-auth-token'];
-  if (token === undefined) throw new RedfishError('protocol', `${target.address} opened a session without a token`);
+  if (token === undefined || !TOKEN.test(token))
+    throw new RedfishError('protocol', `${target.address} opened a session without a token that can be sent`);
   return { kind: 'session', headers: { 'x-auth-token': token }, session: answer.location ?? linkOf(answer.body), forbidden: new Set() };
 }
 

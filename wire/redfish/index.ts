@@ -1,7 +1,7 @@
 /** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
 export { RedfishError, hasMessage, isStatus, messagesOf } from './errors';
-export { linkKey, linkOf, listOf, member, textOf, textsOf } from './json';
+export { linkKey, linkOf, listOf, member, numberOf, textOf, textsOf } from './json';
 export {
   actionOf,
   allowableValues,

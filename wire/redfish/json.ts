@@ -16,6 +16,14 @@ export const linkOf = (value: unknown): string | undefined => textOf(member(valu
 export const linkKey = (link: string): string => withoutEndSlashes(link.replace(/^https?:\/\/[^/]*/i, '')).toLowerCase();
 /** A text that is not empty. */
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+/** The number that is farthest from zero. No size, speed or count of a machine is greater. */
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
+/** A number, also from text, as some services send them. Undefined for anything else, and for what no machine has. */
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && NUMBER.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Math.abs(number) <= MAX_NUMBER ? number : undefined;
+}
+const NUMBER = /^\s{0,20}[-+]?\d{1,20}(?:\.\d{1,20})?\s{0,20}$/;
 /** A list; empty for anything else. */
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 /** The texts of a list, such as AllowableValues; undefined for anything else. */

@@ -109,6 +109,9 @@ function connectionError(url: string, error: unknown): RedfishError {
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 
+/** Names of the content coding (RFC 9110 §8.4.1). */
+const GZIP = /^(?:x-)?gzip$/i;
+
 /** A response whose body is not read yet. */
 interface Answered {
   readonly statusCode: number;
@@ -124,7 +127,7 @@ async function read(body: AsyncIterable<Uint8Array>, url: string, encoding: unkn
     parts.push(part);
   }
   const bytes = Buffer.concat(parts);
-  if (encoding !== 'gzip' || size === 0) return bytes;
+  if (!GZIP.test(String(encoding)) || size === 0) return bytes;
   try {
     return await promisify(gunzip)(bytes, { maxOutputLength: MAX_BODY });
   } catch (error) {

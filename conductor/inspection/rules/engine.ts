@@ -3,6 +3,7 @@ import { Fault, reasonOf } from '../../../model/errors';
 import { repr } from '../../../model/python';
 import { ACTIONS, namedArguments, operatorOf, OPERATORS, type InspectionRule, type RuleStep } from '../../../model/rules/inspection-rules';
 import { ACTION_HANDLERS, type RuleEffects } from './actions';
+import { ruleBounds, type RuleBounds } from './bounds';
 import { format, FormatError, type Names } from './format';
 import { OPERATOR_CHECKS } from './operators';
 import { actionFailure, allHold, executionFailure, someHolds, type Draft, type RuleArguments } from './rule';
@@ -24,6 +25,7 @@ function masked(value: unknown, name?: string): unknown {
 }
 
 interface RuleRun extends RuleEffects {
+  readonly bounds: RuleBounds;
   readonly draft: Draft;
   readonly masksSecrets: boolean;
 }
@@ -42,13 +44,14 @@ function mapTexts(value: unknown, change: (text: string) => unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [String(change(key)), mapTexts(entry, change)]));
 }
 /** The text with its fields replaced. The item of a loop may have fields too; text from the machine has none. Throws FormatError. */
-function replaced({ masksSecrets }: RuleRun, template: string, names: Names): string {
+function replaced({ masksSecrets, bounds }: RuleRun, template: string, names: Names): string {
   const { item: _, ...withoutItem } = names;
+  const count = bounds.text();
   const convert = (found: unknown, path: readonly string[]): unknown => {
-    if (path[0] === 'item') return mapTexts(found, (text) => format(text, withoutItem, ['node'], convert));
+    if (path[0] === 'item') return mapTexts(found, (text) => format(text, withoutItem, ['node'], convert, count));
     return masksSecrets && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found;
   };
-  return format(template, names, ['node'], convert);
+  return format(template, names, ['node'], convert, count);
 }
 /**
  * Fills in the replacement fields of a value. If that is impossible, an action throws a Fault, so that no template is written as a value.
@@ -90,6 +93,7 @@ async function holds(run: RuleRun, condition: RuleStep): Promise<boolean> {
   if (!signature || !check)
     throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(OPERATOR_CHECKS).join(', ')}.`);
   const results = iterations(condition).map((item) => async () => {
+    await run.bounds.step();
     const args = argumentsOf(run, condition, signature, item);
     // Filled-in numbers are strings, so a loop compares all values as strings.
     const asStrings = item.length > 0 && signature.optional.includes('force_strings');
@@ -104,7 +108,10 @@ async function act(run: RuleRun, action: RuleStep): Promise<void> {
   const work = ACTION_HANDLERS[action.op];
   if (!signature || !work)
     throw executionFailure(`Unsupported action: '${action.op}'. Supported actions are: ${Object.keys(ACTION_HANDLERS).join(', ')}.`);
-  for (const item of iterations(action)) await work(run.draft, argumentsOf(run, action, signature, item), run);
+  for (const item of iterations(action)) {
+    await run.bounds.step();
+    await work(run.draft, argumentsOf(run, action, signature, item), run);
+  }
 }
 
 /**
@@ -118,9 +125,10 @@ export async function applyRules(
   effects: RuleEffects,
 ): Promise<void> {
   const policy = options['inspection_rules.mask_secrets'];
+  const bounds = ruleBounds();
   for (const rule of [...rules].sort((left, right) => right.priority - left.priority)) {
     const masksSecrets = policy === 'always' || (policy === 'sensitive' && !rule.sensitive);
-    const run: RuleRun = { ...effects, draft, masksSecrets };
+    const run: RuleRun = { ...effects, bounds, draft, masksSecrets };
     try {
       if (!(await allHold(rule.conditions.map((condition) => () => holds(run, condition))))) continue;
       effects.log.info(`inspection rule ${rule.uuid} applies`);

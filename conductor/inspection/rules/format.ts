@@ -46,12 +46,21 @@ function step(value: unknown, part: string, isRecord: boolean): unknown {
 const PIECE = /[^{}]+|\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
 const FIELD = /^(\w*)((?:\.\w+|\[[^\]]+\])*)(![rsa])?(?::(.*))?$/s;
 
+function specified(value: unknown, spec: string): string {
+  try {
+    return formatValue(value, spec);
+  } catch (error) {
+    throw wrong((error as Error).message);
+  }
+}
+
 export interface Names {
   readonly [name: string]: unknown;
 }
 /**
  * @param records names whose members are attributes
  * @param convert converts the value at the end of a path before it becomes text; the path begins with the name
+ * @param count called with the characters of each field's value before and after its format specification; may throw
  * @throws FormatError
  */
 export function format(
@@ -59,6 +68,7 @@ export function format(
   names: Names,
   records: readonly string[],
   convert: (found: unknown, path: readonly string[]) => unknown,
+  count: (characters: number) => void = () => {},
 ): string {
   return template.replace(PIECE, (piece, field?: string) => {
     if (piece === '{{' || piece === '}}') return piece[0]!;
@@ -73,10 +83,8 @@ export function format(
     const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);
     const value = convert(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
     const converted = conversion === undefined ? value : conversion === '!s' ? str(value) : repr(value);
-    try {
-      return formatValue(converted, spec ?? '');
-    } catch (error) {
-      throw wrong((error as Error).message);
-    }
+    const text = specified(converted, spec ?? '');
+    count(Math.max(text.length, typeof converted === 'string' ? converted.length : 0));
+    return text;
   });
 }

@@ -135,9 +135,13 @@ export function convertSettings(
   return { attributes: Object.fromEntries(attributes), invalid };
 }
 
+/** Some services show numbers as texts. */
+const isSame = (shown: unknown, value: unknown): boolean => shown !== undefined && str(shown) === str(value);
 /** Whether the values are set already, and no pending setting would change them. */
 export const allInPlace = (requested: Attributes, current: Attributes, pending: Attributes): boolean =>
-  Object.entries(requested).every(([name, value]) => current[name] === value && (!Object.hasOwn(pending, name) || pending[name] === value));
+  Object.entries(requested).every(
+    ([name, value]) => isSame(current[name], value) && (!Object.hasOwn(pending, name) || isSame(pending[name], value)),
+  );
 
 /**
  * The settings that did not take effect. Some services (Dell) list only changed settings as pending, and empty the list afterwards.
@@ -146,6 +150,6 @@ export const allInPlace = (requested: Attributes, current: Attributes, pending: 
 export function unapplied(requested: Attributes, current: Attributes, pending: Attributes): JsonObject {
   const onlyChanged = Object.keys(pending).length <= Object.keys(requested).length;
   return Object.fromEntries(
-    Object.entries(requested).filter(([name, value]) => current[name] !== value || (onlyChanged && Object.hasOwn(pending, name))),
+    Object.entries(requested).filter(([name, value]) => !isSame(current[name], value) || (onlyChanged && Object.hasOwn(pending, name))),
   );
 }

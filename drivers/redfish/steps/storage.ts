@@ -8,6 +8,7 @@ import {
   listOf,
   member,
   memberPaths,
+  numberOf,
   readResource,
   isStatus,
   textOf,
@@ -93,8 +94,8 @@ export async function drivesOf(
       const path = linkOf(link);
       if (path === undefined || drives.length >= MAX_DRIVES) continue;
       const drive = await unlessMissing(readResource(ask, path), undefined);
-      const bytes = member(drive?.body, 'CapacityBytes');
-      if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
+      const bytes = numberOf(member(drive?.body, 'CapacityBytes'));
+      if (!drive || bytes === undefined || !Number.isInteger(bytes) || bytes <= 0) continue;
       const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
       const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((item) => linkKey(linkOf(item) ?? ''));
       const inUse =
@@ -122,14 +123,13 @@ export async function existingVolumes(ask: SendRedfishRequest, storages: readonl
     const { volumes } = storage;
     if (!volumes) continue;
     for (const item of await unlessMissing(collection(ask, volumes.path), [])) {
-      const bytes = member(item.body, 'CapacityBytes');
       found.push({
         path: item.path,
         id: idOf(item),
         name: textOf(member(item.body, 'Name')) ?? null,
         storage,
         raidType: textOf(member(item.body, 'RAIDType')),
-        bytes: typeof bytes === 'number' && bytes >= 0 ? bytes : 0,
+        bytes: Math.max(0, numberOf(member(item.body, 'CapacityBytes')) ?? 0),
         drives: listOf(member(item.body, 'Links', 'Drives')).flatMap((drive) => linkOf(drive) ?? []),
       });
     }

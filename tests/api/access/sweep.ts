@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { createIntrospectionApi } from '../../../api/introspection/server';
 import { ROUTES } from '../../../api/introspection/routes';
-import { PUBLIC_OPERATIONS } from '../../../api/resource/access';
+import { PUBLIC_OPERATIONS } from '../../../api/pipeline/access';
 import { createApi, loadDocument } from '../../../api/server';
 import { createAuth } from '../../../api/auth/auth';
 import { createSessions } from '../../../api/auth/sessions';

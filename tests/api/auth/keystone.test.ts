@@ -3,7 +3,7 @@ import type { LoginStatus } from '../../../api/auth/own-login';
 import { keystone } from '../../../api/auth/keystone';
 import { createValidatedTokens } from '../../../api/auth/validated-tokens';
 import { Unauthenticated } from '../../../api/http/errors';
-import { createSpellings } from '../../../api/resource/spellings';
+import { createSpellings } from '../../../api/pipeline/spellings';
 import { loadDocument } from '../../../api/schema/document';
 import type { Options } from '../../../config/options';
 import { systemClock } from '../../../model/clock';

@@ -1,5 +1,5 @@
 /** Steps that run on the children of a node: the caller needs the right to each child. */
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, RequestOf } from '../../../api/pipeline/handler';
 import { nodeStateHandlers } from '../../../api/nodes/states';
 import { loadDocument } from '../../../api/schema/document';
 import { createValidators } from '../../../api/schema/schema';
@@ -21,7 +21,7 @@ async function clean(project: string, lesseeOfChild: string | null, step: object
     params: { node_ident: node.uuid },
     onNode: () => {},
     query: { target: 'clean', clean_steps: steps },
-  } as unknown as Request;
+  } as unknown as RequestOf<'setProvision'>;
   const options = optionsOf({});
   const existing = { ...child, lessee: lesseeOfChild };
   let provisions = 0;
@@ -33,7 +33,7 @@ async function clean(project: string, lesseeOfChild: string | null, step: object
     store: { nodes: { find: async (uuid: string) => (uuid === node.uuid ? node : existing), listColumns: async () => [existing] } },
     conductor: { provision: async () => void provisions++ },
   } as unknown as ApiContext;
-  await nodeStateHandlers['setProvision']!(request, context);
+  await nodeStateHandlers.setProvision(request, context);
   return provisions;
 }
 

@@ -1,5 +1,5 @@
 /** What the readiness report and the states of a node show to the lessee. */
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, RequestOn } from '../../../api/pipeline/handler';
 import { readinessHandlers } from '../../../api/nodes/readiness';
 import { nodeStateHandlers } from '../../../api/nodes/states';
 import { loadDocument } from '../../../api/schema/document';
@@ -50,7 +50,7 @@ async function answerFor(project: string, handler: Handler = 'showReadiness', pr
       probe,
     },
   } as unknown as ApiContext;
-  const { body } = await { ...readinessHandlers, ...nodeStateHandlers }[handler]!(request as unknown as Request, context);
+  const { body } = await { ...readinessHandlers, ...nodeStateHandlers }[handler](request as unknown as RequestOn<'node_ident'>, context);
   return JSON.stringify(body);
 }
 

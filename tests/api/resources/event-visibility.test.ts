@@ -1,7 +1,7 @@
 /** Which events a stream shows to projects, and that it ends when its caller has no access any more. */
 import { Unauthenticated } from '../../../api/http/errors';
 import type { Sink, Stream } from '../../../api/http/streaming';
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, Request } from '../../../api/pipeline/handler';
 import { eventStreamHandlers } from '../../../api/resources/event-stream';
 import type { EventKind, EventRecord } from '../../../model/events';
 import { silentLog } from '../../../model/log';
@@ -63,7 +63,7 @@ async function kindsShown(
     store: { events: { endPosition: async () => '7-0', isReachable: async () => true } },
     auth: { identify, ...createEnforcer(optionsOf({})) },
   } as unknown as ApiContext;
-  const { stream } = (await eventStreamHandlers['streamEvents']!(request, context)) as { stream?: Stream };
+  const { stream } = (await eventStreamHandlers.streamEvents(request, context)) as { stream?: Stream };
   await stream!(sink);
   return [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name!).filter((name) => name !== 'end' || !stopping.signal.aborted);
 }

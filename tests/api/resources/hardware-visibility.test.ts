@@ -1,5 +1,5 @@
 /** Changes of hardware, of all nodes, as projects see them. */
-import type { ApiContext, Request } from '../../../api/resource/handler';
+import type { ApiContext, Request } from '../../../api/pipeline/handler';
 import { hardwareHandlers } from '../../../api/resources/hardware';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer } from '../../../policy/enforcer';
@@ -15,7 +15,7 @@ const idsFor = async (caller: Caller): Promise<readonly unknown[]> => {
     store: { hardware: { changes: async () => rows } },
     auth: { identify: async () => caller, ...createEnforcer(options) },
   } as unknown as ApiContext;
-  const { body } = await hardwareHandlers['listAllHardwareChanges']!(request, context);
+  const { body } = await hardwareHandlers.listAllHardwareChanges(request, context);
   return (body as { changes: readonly { id: unknown }[] }).changes.map(({ id }) => id);
 };
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createSessions, SESSION_COOKIE, type Login, type Sessions } from '../../../api/auth/sessions';
 import { Unauthenticated } from '../../../api/http/errors';
 import { acceptsPage } from '../../../api/ui/assets';
-import type { Auth } from '../../../api/resource/handler';
+import type { Auth } from '../../../api/pipeline/handler';
 import { NOBODY } from '../../../policy/caller';
 import type { Clock } from '../../../model/clock';
 

@@ -16,6 +16,19 @@ const DIFFERENT: Readonly<Record<string, Readonly<Record<string, (usual: never) 
   'lists the values of a reset in its ActionInfo': {
     power: (usual: object) => ({ ...usual, acted: ['on', 'off', 'on', 'soft', 'on', 'off'] }),
   },
+  'answers for its system with an empty body': Object.fromEntries(
+    Object.keys(OPERATIONS).map((operation) => [
+      operation,
+      () => expect.stringMatching(/answered for \/redfish\/v1\/Systems\/sim-0 with no JSON object$/) as unknown,
+    ]),
+  ),
+  'writes numbers that no machine has': {
+    inspection: (usual: { properties: object }) => ({
+      ...usual,
+      properties: Object.fromEntries(Object.entries(usual.properties).filter(([name]) => name !== 'memory_mb')),
+    }),
+  },
+  'has no JSON for one kind of sensors': { sensors: (usual: object) => ({ ...usual, Fan: {}, Temperature: {} }) },
   'tells no architecture': { inspection: (usual: { cpu: object }) => ({ ...usual, cpu: { ...usual.cpu, architecture: '' } }) },
   'has no usable network interface': {
     manage: (usual: object) => ({ ...usual, macs: [] }),

@@ -1,4 +1,5 @@
 /** Odd behaviours of real BMCs, by name. Each row changes one thing of an otherwise correct service. */
+import { gzipSync } from 'node:zlib';
 import type { OddBehaviour, OddMemory, OddReply, OddRequest } from './odd-bmc';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -86,6 +87,19 @@ const withoutProcessorFields = (...names: readonly string[]): OddBehaviour =>
 export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
   'nothing odd': {},
   // Sessions
+  ...Object.fromEntries(
+    Object.entries({ empty: '', 'with an unsendable character': 't\u20ack', 'with a space': 'a b' }).map(
+      ([kind, token]): [string, OddBehaviour] => [
+        `opens sessions whose token is ${kind}`,
+        {
+          bytes: ({ status }, { method, path }) =>
+            method === 'POST' && path.endsWith('/Sessions') && status < 300
+              ? `HTTP/1.1 201 Created\r\nX-Auth-Token: ${Buffer.from(token).toString('latin1')}\r\nContent-Length: 0\r\n\r\n`
+              : undefined,
+        },
+      ],
+    ),
+  ),
   'answers 403 when a session has ended': sessionsEnd(plain(403, 'Base.1.8.InsufficientPrivilege', 'There are insufficient privileges.')),
   'answers 401 with broken chunks when a session has ended': {
     ...sessionsEnd(refusal(401, undefined)),
@@ -159,6 +173,7 @@ export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
     },
   },
   // Power
+  'writes its power state in small letters': shows(SYSTEM, (body) => ({ ...body, PowerState: String(body['PowerState']).toLowerCase() })),
   'shows no power state for a while after each change': {
     answer: (reply, { method, path }, { counts, count }) => {
       if (path.endsWith('ComputerSystem.Reset')) counts.set('reads', 0);
@@ -239,6 +254,33 @@ export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
       method === 'PATCH' && headers['if-match'] === undefined
         ? plain(428, 'Base.1.8.PreconditionRequired', 'A precondition header is required.')
         : undefined,
+  },
+  // Answers
+  'packs its answers as X-GZIP': {
+    bytes: (reply) => {
+      if (reply.body === undefined) return undefined;
+      const content = gzipSync(JSON.stringify(reply.body));
+      const lines = Object.entries({
+        ...reply.headers,
+        'content-encoding': 'X-GZIP',
+        'content-length': content.length,
+        connection: 'close',
+      });
+      return `HTTP/1.1 ${reply.status} Status\r\n${crlf(lines.map((line) => line.join(': ')))}${content.toString('latin1')}`;
+    },
+  },
+  'answers for its system with an empty body': {
+    answer: (reply, { method, path }) => (method === 'GET' && SYSTEM.test(path) ? { status: 200, headers: reply.headers } : reply),
+  },
+  'writes its numbers as texts': everyBody((item, { method }) =>
+    method === 'GET'
+      ? Object.fromEntries(Object.entries(item).map(([name, value]) => [name, typeof value === 'number' ? String(value) : value]))
+      : item,
+  ),
+  'writes numbers that no machine has': shows(SYSTEM, (body) => ({ ...body, MemorySummary: { TotalSystemMemoryGiB: 1e300 } })),
+  'has no JSON for one kind of sensors': {
+    bytes: (_, { path }) =>
+      path.endsWith('/Thermal') ? 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>' : undefined,
   },
   // Inventory
   'has an empty first socket': {

@@ -52,6 +52,18 @@ async function answered(server: Server, localAddress?: string): Promise<Client> 
   return made;
 }
 
+it('reads all header fields, so that none hides behind others', async () => {
+  let seen: string | undefined;
+  const server = await limited(({ headers }, response) => {
+    seen = headers['x-last'] as string;
+    response.end('answer');
+  });
+  const made = client(server);
+  made.socket.write(REQUEST.replace('\r\n\r\n', `\r\n${'A: 1\r\n'.repeat(2000)}X-Last: 1\r\n\r\n`));
+  await until('it is answered', () => isAnswered(made));
+  expect(seen).toBe('1');
+});
+
 it('refuses connections beyond the limits per source and in total, until others are closed', async () => {
   const server = await limited(answerAll);
   const first = await answered(server);

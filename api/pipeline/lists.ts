@@ -3,7 +3,6 @@ import type { Options } from '../../config/options';
 import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
-import type { Arguments } from '../schema/arguments';
 import type { FieldRow } from '../schema/document';
 import type { ResourceRecord } from '../../model/records';
 import type { RowSize, Table } from '../../store/store';
@@ -20,13 +19,21 @@ export function checkFieldsAllowed(fields: readonly string[] | undefined, minor:
 export function checkNewer(names: readonly string[], rows: readonly FieldRow[], minor: number): void {
   if (rows.some(({ name, named }) => names.includes(name) && !isGateOpen(named, minor))) throw unacceptable();
 }
+type FieldsQuery = { readonly fields?: readonly string[] | null; readonly detail?: boolean | null };
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
-export function fieldsToShow(query: Arguments, brief: readonly string[] | undefined): readonly string[] | undefined {
-  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  if (fields && query['detail'] === true) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
-  return fields ?? (query['detail'] === true ? undefined : brief);
+export function fieldsToShow(query: FieldsQuery, brief: readonly string[] | undefined): readonly string[] | undefined {
+  const fields = query.fields ?? undefined;
+  if (fields && query.detail === true) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
+  return fields ?? (query.detail === true ? undefined : brief);
 }
 
+type PageQuery = {
+  readonly limit?: number | null;
+  readonly marker?: string | null;
+  readonly sort_key: string;
+  readonly sort_dir: string;
+};
+export type ListQuery = PageQuery & FieldsQuery;
 export interface Page {
   readonly limit: number;
   readonly sortKey: string;
@@ -34,22 +41,22 @@ export interface Page {
   readonly marker?: string;
 }
 /** @param unsortable fields that have no order */
-export function pageOf(query: Arguments, unsortable: readonly string[], options: Options): Page {
-  const limit = (query['limit'] as number | null | undefined) ?? options['api.max_limit'];
+export function pageOf(query: PageQuery, unsortable: readonly string[], options: Options): Page {
+  const limit = query.limit ?? options['api.max_limit'];
   if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
-  const sortDir = query['sort_dir'] as string;
+  const sortDir = query.sort_dir;
   if (sortDir !== 'asc' && sortDir !== 'desc')
     throw new Fault('Invalid', { message: `Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'` });
-  const sortKey = (query['sort_key'] as string) || 'id';
+  const sortKey = query.sort_key || 'id';
   if (unsortable.includes(sortKey)) throw invalidParameter(`The sort_key value ${sortKey} is an invalid field for sorting`);
-  const marker = query['marker'] as string | null | undefined;
-  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(marker ? { marker } : {}) };
+  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(query.marker ? { marker: query.marker } : {}) };
 }
 /** Refuses a sort key that is not a column of the resource. */
 export function checkSortable(key: string, sortable: readonly string[]): void {
   if (!sortable.includes(key)) throw invalidParameter(`The sort_key value "${key}" is an invalid field for sorting`);
 }
 
+export type Parameter = readonly [name: string, value: string | number | boolean];
 interface NextPage {
   readonly base: string;
   readonly path: string;
@@ -58,17 +65,22 @@ interface NextPage {
   /** The marker of the last item. */
   readonly last: string | undefined;
   /** The first parameters of the next page's query. */
-  readonly first?: readonly (readonly [string, unknown])[];
+  readonly first?: readonly Parameter[];
   /** Further parameters, in Ironic's order. */
-  readonly also: readonly (readonly [string, unknown])[];
+  readonly also: readonly Parameter[];
 }
 /** The link to the next page; undefined if there is none. */
 function nextLink(count: number, { base, path, page, limit, last, first = [], also }: NextPage): string | undefined {
   if (count === 0 || count !== limit || last === undefined) return undefined;
   const query = [...first, ['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
-  const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
+  const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : value}`);
   return `${base}/v1/${path}?${words.join('&')}`;
 }
+/** What the link to the next page repeats of the query. */
+export const repeated = ({ detail }: FieldsQuery, fields: readonly string[] | undefined): readonly Parameter[] => [
+  ...(typeof detail === 'boolean' ? [['detail', detail] as const] : []),
+  ...(fields ? [['fields', fields.join(',')] as const] : []),
+];
 export function envelope(name: string, items: readonly unknown[], next: NextPage): object {
   const link = nextLink(items.length, next);
   return { [name]: items, ...(link === undefined ? {} : { next: link }) };

@@ -1,5 +1,5 @@
 /** The fields of nodes that callers may read, and the keys under which their JSON is shared. */
-import { nodeAccess } from '../../../api/resource/node-access';
+import { nodeAccess } from '../../../api/pipeline/node-access';
 import { loadDocument } from '../../../api/schema/document';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer, type FileRules } from '../../../policy/enforcer';

@@ -1,5 +1,5 @@
-import { checkStepPolicies } from '../../../api/resource/step-policies';
-import type { Auth } from '../../../api/resource/handler';
+import { checkStepPolicies } from '../../../api/pipeline/step-policies';
+import type { Auth } from '../../../api/pipeline/handler';
 import { NOBODY } from '../../../policy/caller';
 
 const who = { ...NOBODY, user: 'u', project: 'p1' };

@@ -1,5 +1,6 @@
-import { createAgentAddresses } from '../../../api/resource/agent-addresses';
-import { createAgentSources } from '../../../api/resource/agent-sources';
+import os from 'node:os';
+import { createAgentAddresses } from '../../../api/pipeline/agent-addresses';
+import { createAgentSources } from '../../../api/pipeline/agent-sources';
 import type { Options } from '../../../config/options';
 import { silentMetrics, type Metrics } from '../../../model/metrics';
 import { testClock } from '../../support/clock';
@@ -134,4 +135,26 @@ it('records one refusal in five minutes in the history of a node, and counts the
   expect(entries.slice(2)).toEqual(['later (499 more were refused since the entry before)']);
   expect(counted).toHaveLength(502);
   expect(counted[0]).toEqual(['bloomery_agent_requests_refused_total', { reason: 'source' }]);
+});
+
+it('asks for the addresses of this host at most once in a second', async () => {
+  const read = jest.spyOn(os, 'networkInterfaces').mockReturnValue({ eth0: [{ address: '192.0.2.1' } as os.NetworkInterfaceInfo] });
+  const addresses = createAgentAddresses({
+    store: storeOf({}) as never,
+    options: optionsOf(),
+    clock,
+    metrics: silentMetrics,
+    random: (bytes) => Buffer.alloc(bytes),
+  });
+  const peer = { address: '192.0.2.1', isReported: false, listenerPort: 6385 };
+  const ask = (host: string) => addresses.objectionToCallback(NODE, new URL(`http://${host}:9999`), peer);
+  expect(await ask('[::ffff:192.0.2.1]')).toBeUndefined();
+  expect(await ask('192.0.2.1')).toBeUndefined();
+  expect(await addresses.objectionToSource(NODE, peer)).toBeUndefined();
+  expect(read).toHaveBeenCalledTimes(1);
+  read.mockReturnValue({ eth0: [{ address: '192.0.2.2' } as os.NetworkInterfaceInfo] });
+  await clock.advance(1);
+  expect(await addresses.objectionToCallback(NODE, new URL('http://192.0.2.2:6385'), peer)).toBe('this server listens there');
+  expect(read).toHaveBeenCalledTimes(2);
+  read.mockRestore();
 });

@@ -47,10 +47,22 @@ export interface AgentAddresses {
 const NEVER = networksOf(['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254']);
 const LISTENER_PORTS = ['api.port', 'boot.http_port', 'DEFAULT.listen_port', 'json_rpc.port', 'metrics.prometheus_port'] as const;
 
-const isOwnAddress = (address: string): boolean =>
-  isLoopback(address) || Object.values(networkInterfaces()).some((all) => all?.some((one) => canonicalAddress(one.address) === address));
-/** A program on this host sent the request, such as a simulated machine (or a proxy that does not report its clients). */
-const isLocal = ({ address, isReported }: Peer): boolean => address !== undefined && !isReported && isOwnAddress(address);
+/** The kernel lists the interfaces in about 70 µs of CPU time, and each request of an agent asks several times. */
+const ADDRESSES_MS = 1000;
+/** @returns whether this host has the address, as of the last second */
+function createOwnAddresses(clock: Clock): (address: string) => boolean {
+  let known: ReadonlySet<string | undefined> = new Set();
+  let until = -Infinity;
+  return (address) => {
+    if (isLoopback(address)) return true;
+    const now = clock.monotonic?.() ?? clock.now();
+    if (now >= until) {
+      known = new Set(Object.values(networkInterfaces()).flatMap((all = []) => all.map((item) => canonicalAddress(item.address))));
+      until = now + ADDRESSES_MS;
+    }
+    return known.has(address);
+  };
+}
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number | undefined => (port === '' ? DEFAULT_PORTS[protocol] : Number(port));
@@ -70,6 +82,9 @@ export function createAgentAddresses({ store, options, clock, metrics, random }:
   /** The last report of each node and how many others followed. */
   const reported = new LRUCache<string, { readonly at: number; others: number }>({ max: MAX_REPORTED_NODES });
 
+  const isOwnAddress = createOwnAddresses(clock);
+  /** A program on this host sent the request, such as a simulated machine (or a proxy that does not report its clients). */
+  const isLocal = ({ address, isReported }: Peer): boolean => address !== undefined && !isReported && isOwnAddress(address);
   const isListener = (address: string, port: number | undefined, { listenerPort }: Peer): boolean =>
     isOwnAddress(address) && (port === listenerPort || LISTENER_PORTS.some((option) => options[option] === port));
 

@@ -1,7 +1,8 @@
 /** Checks records of requests with the field rows: first the schema, then each value. */
 import { Fault } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
-import type { PatchOperation } from '../../model/patch';
+import { isObject } from '../../model/json';
+import type { Inputs } from '../schema/operations';
 import { isGateOpen } from '../../model/versions';
 import { booleanOf, macOf, storableOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
@@ -9,14 +10,20 @@ import type { ApiContext } from './handler';
 import { throwIfInvalid, describe, describeFirst, type Validators } from '../schema/schema';
 
 export type Values = Record<string, unknown>;
+/** The members of a record by name. */
+export const columnsOf = (record: object): Readonly<Values> => record as Readonly<Values>;
+/** null means absent. */
+export type Present<T> = { readonly [Name in keyof T]: Exclude<T[Name], null> };
+export const presentOf = <T extends object>(record: T): Present<T> =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null)) as Present<T>;
 
-/** The schema of the field's value. network_data (x-schema) accepts null and {} too. */
-function propertySchema({ schema }: FieldRow, document: Document): Schema {
-  if (schema['x-schema'] !== 'NetworkData') return schema;
+/** The schema of the field's value. The `network_data` of a node has a second one, and may be null or empty too. */
+function propertySchema({ name, schema }: FieldRow, document: Document): Schema {
+  if (name !== 'network_data') return schema;
   return { anyOf: [{ type: 'null' }, { type: 'object', additionalProperties: false }, document.schemas['NetworkData']] };
 }
 function recordSchema(document: Document, resource: string, rows: readonly FieldRow[]): Schema {
-  const { required, oneOf } = document.schemas[resource]!;
+  const { required = [], oneOf } = document.schemas[resource]!;
   const properties = Object.fromEntries(rows.map((row) => [row.name, propertySchema(row, document)]));
   return { type: 'object', properties, required, ...(oneOf ? { oneOf } : {}), additionalProperties: false };
 }
@@ -24,8 +31,8 @@ function recordSchema(document: Document, resource: string, rows: readonly Field
 /** Checks local_link_connection. The switch_id is a MAC address or an OpenFlow datapath ID, and becomes lower case. */
 function localLink(value: unknown, document: Document, validators: Validators): unknown {
   throwIfInvalid('local_link_connection', validators('LocalLink', () => document.schemas['LocalLink']!)(value));
-  const { switch_id: id, ...link } = value as { switch_id?: string };
-  if (id === undefined) return value;
+  if (!isObject(value) || typeof value['switch_id'] !== 'string') return value;
+  const { switch_id: id, ...link } = value;
   if (!isMac(id) && !isDatapath(id)) throw new Fault('InvalidSwitchID', { switch_id: id });
   return { ...link, switch_id: id.toLowerCase() };
 }
@@ -36,47 +43,41 @@ function stored(row: FieldRow, value: unknown, { document, validators }: ApiCont
   if (spelled) return booleanOf(name, value);
   if (schema['format'] === 'uuid') return uuidOf(name, value);
   if (schema['format'] === 'mac') return macOf(name, value);
-  if (schema['x-schema'] === 'LocalLink') return localLink(value, document, validators);
+  if (name === 'local_link_connection') return localLink(value, document, validators);
   return typeof value === 'string' ? storableOf(name, value) : value;
 }
 
 /**
  * @param label of the record in messages
  * @param rows the fields that the record may have
+ * @param key of the schema, if the rows are not those of the label
  * @returns the record with its values as they are stored
  * @throws Fault InvalidParameterValue
  */
-export function checkedRecord(label: string, resource: string, rows: readonly FieldRow[], value: unknown, context: ApiContext): Values {
+export function checkedRecord<Name extends keyof Inputs>(
+  label: string,
+  resource: Name,
+  rows: readonly FieldRow[],
+  value: unknown,
+  context: ApiContext,
+  key = '',
+): Inputs[Name] {
   const { document, validators } = context;
   // Without a label, Ironic reports the first error of the schema.
   const words = label === '' ? describeFirst : describe;
-  throwIfInvalid(label, validators(`${resource}.${label}`, () => recordSchema(document, resource, rows), words)(value));
-  const record = value as Values;
-  const checked: Values = { ...record };
-  for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], context);
-  return checked;
+  throwIfInvalid(label, validators(`${resource}.${label}${key}`, () => recordSchema(document, resource, rows), words)(value));
+  const checked: Values = { ...(value as object) };
+  for (const row of rows) if (Object.hasOwn(checked, row.name)) checked[row.name] = stored(row, checked[row.name], context);
+  return checked as Inputs[Name];
 }
 
 /** Refuses fields newer than the request, unless their value is empty (null; for conductor_group ''). */
-export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: number): void {
+export function refuseNewer(record: Readonly<Values>, rows: readonly FieldRow[], minor: number): void {
   for (const { name, named } of rows) {
     if (isGateOpen(named, minor) || !Object.hasOwn(record, name)) continue;
     if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null)
       throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   }
-}
-
-/** @returns the operations, each on a patchable field. dispatch.ts has checked their schema. */
-export function checkedPatch(body: unknown, rows: readonly FieldRow[]): readonly PatchOperation[] {
-  const patch = body as PatchOperation[];
-  const allowed = rows
-    .filter((row) => row.patch)
-    .sort((a, b) => a.patchOrder - b.patchOrder || (a.name < b.name ? -1 : 1))
-    .map(({ name }) => name);
-  for (const { path } of patch)
-    if (!allowed.includes(path.split('/')[1]!))
-      throw new Fault('Invalid', { message: `Cannot patch ${path}. Only the following can be updated: ${allowed.join(', ')}` });
-  return patch;
 }
 
 /** Flags that are never null. */

@@ -27,7 +27,7 @@ export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'al
   const canonical = (alias: PathItem, segments: readonly string[]): string | undefined => {
     const params = paramsOf(alias, segments);
     const named = templateOf.get(alias)!.map((part) => (part.startsWith('{') ? params[part.slice(1, -1)] : part));
-    return named.includes(undefined) ? undefined : joined(named as readonly string[]);
+    return named.every((part) => part !== undefined) ? joined(named) : undefined;
   };
   const spelled = (segments: readonly string[]): readonly (string | undefined)[] => {
     const older = aliases.filter((alias) => fits(alias, segments));
@@ -48,6 +48,6 @@ export function createSpellings({ paths, aliases }: Pick<Document, 'paths' | 'al
     const bare = last.endsWith(SUFFIX) ? [...segments.slice(0, -1), last.slice(0, -SUFFIX.length)] : segments;
     const all = bare === segments || !endsWithParameter(bare) ? [bare] : [segments, bare];
     const names = all.flatMap(spelled);
-    return names.includes(undefined) ? undefined : (names as readonly string[]);
+    return names.every((name) => name !== undefined) ? names : undefined;
   };
 }

@@ -27,7 +27,7 @@ export function checkDuplicates(steps: readonly StepInput[]): void {
 }
 
 /** A step in a request: numbers may be text, and `args` may be absent. */
-export type StepInput = Omit<StepRecord, 'args' | 'priority' | 'order'> & {
+type StepInput = Omit<StepRecord, 'args' | 'priority' | 'order'> & {
   readonly args?: JsonObject;
   readonly priority?: number | string;
   readonly order?: number | string;
@@ -40,6 +40,9 @@ export const stored = (steps: readonly StepInput[]): readonly StepRecord[] =>
     ...(priority === undefined ? {} : { priority: Number(priority) }),
     ...(order === undefined ? {} : { order: Number(order) }),
   }));
+
+/** The steps of a response, with the numbers as the client wrote them. */
+export const asWritten = (steps: readonly StepInput[]): readonly StepRecord[] => steps as readonly StepRecord[];
 
 const sortKey = ({ interface: kind, step }: StepRecord): string => `${kind} ${step}`;
 /** Unchanged steps stay in place; new steps follow, sorted by name. */

@@ -6,6 +6,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Notifier } from '../../model/notifications';
 import type { Metrics } from '../../model/metrics';
+import type { Operations } from '../schema/operations';
 import type { Origin } from '../../model/origin';
 import type { Caller } from '../../policy/caller';
 import type { Store } from '../../store/store';
@@ -39,18 +40,24 @@ export interface Auth extends Strategy {
    */
   allowed(caller: Caller, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }
-export interface Request {
+/** What `npm run types` knows of an operation (api/schema/operations.ts). Code for several operations names what it needs of them. */
+export interface OperationTypes {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Arguments;
+  readonly body: unknown;
+}
+export interface Request<Operation extends OperationTypes = OperationTypes> {
   readonly minor: number;
   readonly caller: Caller;
   /** Whether the policy of the operation has allowed the request (access.ts). */
   readonly permission: Permission;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Operation['params'];
   /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
-  readonly query: Arguments;
+  readonly query: Operation['query'];
   /** `fields` of the query is a segment of the path. It is checked when the record is found. */
   readonly isFieldOfPath: boolean;
   /** The parsed body, `{}` when there was none. It is valid for its schema, unless it is a resource (fields.ts). */
-  readonly body: unknown;
+  readonly body: Operation['body'];
   /** Scheme and host for links, without a trailing slash. */
   readonly base: string;
   readonly headers: IncomingHttpHeaders;
@@ -98,5 +105,14 @@ export interface ApiContext {
   readonly notifier: Notifier;
   readonly agentAddresses: AgentAddresses;
 }
-export type Handler = (request: Request, context: ApiContext) => Promise<Answer>;
-export type Handlers = Readonly<Record<string, Handler>>;
+export type RequestOf<Id extends keyof Operations> = Request<Operations[Id]>;
+/** A request with this parameter in its path. */
+export type RequestOn<Param extends string> = Request<OperationTypes & { readonly params: Readonly<Record<Param, string>> }>;
+export type Handler<Operation extends OperationTypes = OperationTypes> = (
+  request: Request<Operation>,
+  context: ApiContext,
+) => Promise<Answer>;
+/** One handler for each operation of openapi.yaml. */
+export type Handlers = { readonly [Id in keyof Operations]: Handler<Operations[Id]> };
+/** The handlers of a file; a name that is no operation is an error of the compiler. */
+export type SomeHandlers = Partial<Handlers>;

@@ -58,7 +58,7 @@ export function checkPolicy(request: Checked, context: WithAuth, policy: string,
  * @throws Fault HTTPForbidden
  */
 export function checkInPlaceOf(policy: string, policies: Iterable<string>, request: Checked, context: WithAuth, target?: Target): void {
-  for (const one of policies) requirePolicy(request.caller, context, one, target);
+  for (const item of policies) requirePolicy(request.caller, context, item, target);
   grant(request, policy);
 }
 

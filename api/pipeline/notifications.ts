@@ -1,5 +1,5 @@
 /** Sends notifications about changes by the API: one at the start, and one at the end or on an error. */
-import { announce, announceNode, type NotifiedResource, type Status } from '../../model/notifications';
+import { announce, announceNode, isAnnounced, type NotifiedResource, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Request, ApiContext } from './handler';
 import { requireGranted } from './permission';
@@ -23,12 +23,18 @@ async function notifyAround<T>(
   return result;
 }
 
+/** @param schema of the resource. Undefined: Ironic has no notifications about it. */
+export function notificationName(schema: string): NotifiedResource | undefined {
+  const name = schema.toLowerCase();
+  return isAnnounced(name) ? name : undefined;
+}
+
 /**
  * @param resource undefined: sends nothing
  * @param record after the change; for a deletion, before it
  * @param work makes the change; may return the record afterwards
  */
-export async function withNotifications<T>(
+export async function withNotifications<T extends object | void>(
   { notifier }: ApiContext,
   { origin, permission }: Request,
   resource: NotifiedResource | undefined,
@@ -43,7 +49,7 @@ export async function withNotifications<T>(
         (status, shown) => announce(notifier, resource, action, status, shown, origin),
         record,
         work,
-        (result) => ((result ?? undefined) === undefined ? record : (result as object)),
+        (result) => result ?? record,
       );
 }
 

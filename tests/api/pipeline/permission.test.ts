@@ -3,9 +3,9 @@ import type { Conductor, ConductorApi } from '../../../conductor/conductor';
 import { createDispatch } from '../../../api/dispatch';
 import { handlers } from '../../../api/handlers';
 import { explain } from '../../../api/http/errors';
-import { checkOperations, checkPolicy, PUBLIC_OPERATIONS } from '../../../api/resource/access';
-import type { ApiContext, Handler } from '../../../api/resource/handler';
-import { withNotifications } from '../../../api/resource/notifications';
+import { checkOperations, checkPolicy } from '../../../api/pipeline/access';
+import type { ApiContext, Handler } from '../../../api/pipeline/handler';
+import { withNotifications } from '../../../api/pipeline/notifications';
 import { loadDocument, type Document, type Operation } from '../../../api/schema/document';
 import { createValidators } from '../../../api/schema/schema';
 import { NOBODY } from '../../../policy/caller';
@@ -25,14 +25,20 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
     validators: createValidators(),
     options: optionsOf({}),
     notifier: { isWanted: () => false },
-    store: { nodes: tables, runbooks: tables, hardware: tables, images: tables, transaction: note('transaction') },
+    store: {
+      nodes: tables,
+      runbooks: tables,
+      hardware: tables,
+      images: tables,
+      transaction: note('transaction'),
+    },
     auth: { allowed: (_: unknown, policy: string) => allowed.includes(policy) },
   } as unknown as ApiContext;
   const conductor = { from: () => ({ setPower: note('setPower') }) as unknown as Conductor } as unknown as ConductorApi;
   const { operationId } = document.paths
     .find((item) => item.path.replace('{node_ident}', NODE).replace('{runbook_ident}', 'r').replace('{image_ident}', 'i') === path)!
     .operations.get(method)!;
-  const replaced = jest.spyOn(handlers as Record<string, Handler>, operationId).mockImplementation(handler);
+  const replaced = jest.spyOn(handlers as unknown as Record<string, Handler>, operationId).mockImplementation(handler);
   try {
     const answer = createDispatch(context, conductor)(
       {
@@ -45,7 +51,7 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
         headers: {},
         base: '',
         body: Buffer.from(method === 'PUT' ? '{"target":"power on"}' : '[]'),
-        json: { values: 100 },
+        json: { values: 100, depth: 10 },
         caller: NOBODY,
         source: 's',
         peer: {} as never,
@@ -149,5 +155,5 @@ it('an operation without a policy is listed as public, and policies exist', () =
   expect(() => checkOperations(document)).not.toThrow();
   expect(() => checkOperations(withOperation({ policy: null }))).toThrow(/listImages$/);
   expect(() => checkOperations(withOperation({ policy: 'image:gte' }))).toThrow(/listImages$/);
-  expect(() => checkOperations(withOperation({ operationId: PUBLIC_OPERATIONS[0]! }))).toThrow(/showRoot$/);
+  expect(() => checkOperations(withOperation({ operationId: 'showRoot' }))).toThrow(/showRoot$/);
 });

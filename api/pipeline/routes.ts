@@ -9,16 +9,6 @@ import { isGateOpen } from '../../model/versions';
 import { Refusal } from '../http/errors';
 import { refuseByGate } from '../schema/arguments';
 import type { Document, Operation, PathItem } from '../schema/document';
-import type { Handlers } from './handler';
-
-/** Throws an Error for an operation without a handler, and for a handler without an operation. */
-export function checkHandlers(document: Document, handlers: Handlers): void {
-  const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
-  const missing = operations.filter(({ operationId }) => !Object.hasOwn(handlers, operationId)).map(({ operationId }) => operationId);
-  const idle = Object.keys(handlers).filter((name) => !operations.some(({ operationId }) => operationId === name));
-  if (missing.length > 0 || idle.length > 0)
-    throw new Error(`openapi.yaml and the handlers differ: no handler for [${missing.join(', ')}], no operation for [${idle.join(', ')}]`);
-}
 
 interface Match {
   readonly operation: Operation;
@@ -35,16 +25,31 @@ const isMissing = (rest: PathItem['rest']): boolean => rest === null || (Array.i
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
 export const fits = (path: PathItem, segments: readonly string[]): boolean =>
   path.segments.length === segments.length && path.segments.every((part, index) => isParameter(part) || part === segments[index]);
-export const paramsOf = (path: PathItem, segments: readonly string[]): Record<string, string> =>
-  Object.fromEntries(path.segments.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), segments[index]!]] : [])));
+export function paramsOf(path: PathItem, segments: readonly string[]): Readonly<Record<string, string>> {
+  const params: Record<string, string> = {};
+  for (const [index, part] of path.segments.entries()) if (isParameter(part)) params[part.slice(1, -1)] = segments[index]!;
+  return params;
+}
 
-function byLength(paths: readonly PathItem[]): Map<number, PathItem[]> {
-  const groups = new Map<number, PathItem[]>();
+/** Paths that cannot match the same request have different keys: the second segment is never a parameter. */
+const groupOf = (segments: readonly string[]): string => `${segments.length} ${segments[1] ?? ''}`;
+function grouped(paths: readonly PathItem[]): Map<string, PathItem[]> {
+  const groups = new Map<string, PathItem[]>();
   for (const path of paths) {
-    const { length } = path.segments;
-    groups.set(length, [...(groups.get(length) ?? []), path]);
+    const key = groupOf(path.segments);
+    groups.set(key, [...(groups.get(key) ?? []), path]);
   }
   return groups;
+}
+/** The words that are no identifiers, by the name of the parameter at the end of a path. */
+function reservedIn(paths: readonly PathItem[]): Map<string, ReadonlySet<string>> {
+  const words = new Map<string, ReadonlySet<string>>();
+  for (const { reserved, segments } of paths) {
+    if (reserved.length === 0) continue;
+    const name = segments.at(-1)!.slice(1, -1);
+    words.set(name, new Set([...(words.get(name) ?? []), ...reserved]));
+  }
+  return words;
 }
 /** The first matching path with the method, else the first matching path. */
 function fitting(paths: readonly PathItem[] = [], segments: readonly string[], method?: string): PathItem | undefined {
@@ -59,9 +64,11 @@ function fitting(paths: readonly PathItem[] = [], segments: readonly string[], m
 
 class Router {
   private readonly paths: readonly PathItem[];
-  /** By the number of segments. */
-  private readonly aliasesOf: ReadonlyMap<number, readonly PathItem[]>;
-  private readonly pathsOf: ReadonlyMap<number, readonly PathItem[]>;
+  /** By `groupOf`. */
+  private readonly aliasesOf: ReadonlyMap<string, readonly PathItem[]>;
+  private readonly pathsOf: ReadonlyMap<string, readonly PathItem[]>;
+  /** By the name of the parameter. */
+  private readonly reserved: ReadonlyMap<string, ReadonlySet<string>>;
   /** Segments of the longest path. A request may have thousands. */
   private readonly deepest: number;
   /** Deeper paths first. */
@@ -73,8 +80,9 @@ class Router {
     const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((left, right) => parameters(left) - parameters(right));
     this.paths = ordered([...aliases, ...paths]);
     this.deepest = Math.max(...this.paths.map(({ segments }) => segments.length));
-    this.aliasesOf = byLength(ordered(aliases));
-    this.pathsOf = byLength(ordered(paths));
+    this.aliasesOf = grouped(ordered(aliases));
+    this.pathsOf = grouped(ordered(paths));
+    this.reserved = reservedIn(this.paths);
     this.closing = paths.filter(({ closed }) => closed !== null).sort((a, b) => b.segments.length - a.segments.length);
   }
 
@@ -96,8 +104,8 @@ class Router {
 
   /** Aliases precede paths: Ironic's sub-controllers do not fall back to a node of that name. */
   private at(segments: readonly string[], method?: string): PathItem | undefined {
-    const { length } = segments;
-    return fitting(this.aliasesOf.get(length), segments, method) ?? fitting(this.pathsOf.get(length), segments, method);
+    const group = groupOf(segments);
+    return fitting(this.aliasesOf.get(group), segments, method) ?? fitting(this.pathsOf.get(group), segments, method);
   }
 
   /** Refuses paths that this version does not have, and all paths below them. */
@@ -115,7 +123,7 @@ class Router {
       if (!routed && !(everyIdent && name === 'node_ident')) continue;
       const ident = segments[path.segments.indexOf(`{${name}}`)];
       if (ident === undefined) continue;
-      if (this.paths.some(({ reserved, segments: own }) => reserved.includes(ident) && own.at(-1) === `{${name}}`)) throw new Refusal(404);
+      if (this.reserved.get(name)?.has(ident)) throw new Refusal(404);
       if (![isLogicalName, isUuid].some((test) => test(ident))) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
     }
   }
@@ -150,8 +158,8 @@ class Router {
     const { rest } = path;
     const isRefused = rest !== 'fields' && rest !== 405 && !isMissing(rest);
     if (isRefused && ['POST', 'PATCH', 'DELETE'].includes(method)) refuseByGate(rest!, 1);
-    const allowed = [path, member, isParameter(path.segments.at(-1)) ? collection : undefined].flatMap((one) => [
-      ...(one?.operations.keys() ?? []),
+    const allowed = [path, member, isParameter(path.segments.at(-1)) ? collection : undefined].flatMap((item) => [
+      ...(item?.operations.keys() ?? []),
     ]);
     throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
   }
@@ -163,7 +171,7 @@ class Router {
   private behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
     for (let length = Math.min(segments.length - 1, this.deepest); length > 1; length--) {
       const start = segments.slice(0, length);
-      const path = this.paths.find((one) => fits(one, start) && one.rest !== null) ?? this.at(start);
+      const path = this.paths.find((candidate) => fits(candidate, start) && candidate.rest !== null) ?? this.at(start);
       if (path) return this.behindPath(path, method, segments, minor, isField);
     }
     throw new Refusal(404);

@@ -7,7 +7,7 @@ import { conductorsServing } from '../../model/ring';
 import type { NodeSummary } from '../../store/store';
 import type { Target } from '../../policy/vocabulary';
 import { checkPolicy } from './access';
-import type { Request, ApiContext } from './handler';
+import type { Request, RequestOn, ApiContext } from './handler';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
@@ -17,7 +17,7 @@ export function checkName(name: unknown, minor: number, error: string): void {
   if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const text = str(name);
   if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${text}'` });
-  if ((RESERVED_NODE_NAMES as readonly string[]).includes(text))
+  if (RESERVED_NODE_NAMES.includes(text))
     throw new Fault('Invalid', {
       message: `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
     });
@@ -52,28 +52,28 @@ export async function findByIdent<Node>(ident: string, minor: number, find: Find
 }
 /** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
 export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext): Promise<NodeRecord> =>
-  findByIdent(ident, minor, (one) => store.nodes.find(one));
+  findByIdent(ident, minor, (value) => store.nodes.find(value));
 
 /**
  * The node of the path. Callers that may not see it get the same response as for a node that does not exist.
  * @param policy of the operation
  * @param suffix `.json`, which was removed from the path, may belong to the node's name
  */
-export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
+export const nodeOf = (request: RequestOn<'node_ident'>, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
   allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
 /** As nodeOf, for operations that may not need the whole record. A name may end with `.json`. */
-export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeSummary> =>
+export const nodeHeadOf = (request: RequestOn<'node_ident'>, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 
 async function allowedNode<Node extends Pick<NodeRecord, 'uuid' | 'owner' | 'lessee'>>(
-  request: Request,
+  request: RequestOn<'node_ident'>,
   context: ApiContext,
   policy: string,
   suffix: boolean,
   find: Finder<Node>,
 ): Promise<Node> {
   const { minor, params, jsonSuffix, caller } = request;
-  const ident = params['node_ident']!;
+  const ident = params.node_ident;
   const node = await findByIdent(ident, minor, find).catch((error: unknown) => {
     // `.json` was removed from the path, but a name may end with it.
     if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return findByIdent(`${ident}.json`, minor, find);
@@ -128,8 +128,8 @@ export async function nodeOfNew(
   return node;
 }
 /** Checks the chassis of a node, if it has one. Throws ChassisUnknown. */
-export async function checkChassis(uuid: unknown, { store }: ApiContext): Promise<void> {
-  if (uuid) await asBadRequest(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
+export async function checkChassis(uuid: string | null | undefined, { store }: ApiContext): Promise<void> {
+  if (uuid) await asBadRequest(store.chassis.find(uuid), new Fault('ChassisUnknown', { chassis: uuid }));
 }
 
 /** From 1.39 on, a node and its ports cannot be changed during inspection. */
@@ -156,8 +156,8 @@ export async function linkedNode(
 }
 
 /** The node whose ports or portgroups are listed, by its UUID only. The error names a portgroup, as Ironic's does. */
-export async function nodeOfList({ params, caller }: Request, { store, auth }: ApiContext): Promise<NodeRecord> {
-  const ident = params['node_ident']!;
+export async function nodeOfList({ params, caller }: RequestOn<'node_ident'>, { store, auth }: ApiContext): Promise<NodeRecord> {
+  const ident = params.node_ident;
   const node = isUuid(ident)
     ? await store.nodes.find(ident).catch((error: unknown) => {
         if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;

@@ -1,4 +1,4 @@
-import { createFragments, shapeOf, type Fragment, type Fragments } from '../../../api/resource/fragments';
+import { createFragments, shapeOf, type Fragment, type Fragments } from '../../../api/pipeline/fragments';
 import { silentMetrics } from '../../../model/metrics';
 import { batched } from '../../../store/sql/batch';
 
