@@ -8,8 +8,10 @@ import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cliArguments } from './cli-arguments.mjs';
+import { freePort } from './free-port.mjs';
+import { SHOWN_OUTPUT, failuresOf } from './hostile/failures.mjs';
 import { measure, p99, report } from './hostile/measure.mjs';
-import { createProcesses, freePort, isOver, stop } from './hostile/processes.mjs';
+import { createProcesses, isOver, stop } from './hostile/processes.mjs';
 import { build, installPackages } from './install.mjs';
 
 const {
@@ -50,7 +52,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const MAX_QUIET_MS = 60_000;
 /** Additional time for the round of attacks that runs when the time is over. */
 const LAST_ROUND_MS = 300_000;
-const [SHOWN_ERRORS, SHOWN_LINES, SHOWN_OUTPUT] = [5, 25, 4000];
+const SHOWN_ERRORS = 5;
 /** An address of its own, so that limits for the attackers' and machines' addresses do not affect the probe. */
 const PROBE_ADDRESS = '127.0.0.2';
 
@@ -112,22 +114,6 @@ const crashes = [];
 const isTime = (end) => performance.now() < end && crashes.length === 0;
 
 // ---- attacks
-/**
- * The messages of a round's failed tests; the output, if jest has written no results.
- * @param {import('./testing/jest-results.mjs').JestOutput | undefined} results
- * @param {string} output
- */
-function failuresOf(results, output) {
-  const failed = (results?.testResults ?? []).flatMap(({ name, message, assertionResults }) => {
-    const tests = assertionResults.filter(({ status }) => status === 'failed');
-    if (tests.length === 0 && message) return [`● ${name}`, ...message.split('\n').slice(0, SHOWN_LINES)];
-    return tests.flatMap(({ fullName, failureMessages }) => [
-      `● ${fullName}`,
-      ...failureMessages.join('\n').split('\n').slice(0, SHOWN_LINES),
-    ]);
-  });
-  return failed.length > 0 ? failed.join('\n') : output.slice(-SHOWN_OUTPUT);
-}
 /** @param {number} end */
 async function attack(end) {
   const file = join(folder, 'attacks.json');

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { sourceFiles } from '../scripts/checks/sources.js';
 
@@ -452,6 +452,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
 /** Only these folders may import more than the types of the file. */
 const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };
 const MAX_FILES = 25;
+const MAX_SCRIPT_LINES = 250;
 
 const root = join(__dirname, '..');
 const sources = sourceFiles();
@@ -587,4 +588,29 @@ it('the server starts other programs only by wire/child-processes.ts', () => {
 
 it('source files have no circular imports', () => {
   expect(importCycles().map((cycle) => cycle.map(told))).toEqual([]);
+});
+
+/** The programs below tools/ have packages of their own. */
+const scripts = readdirSync(join(root, 'scripts'), { encoding: 'utf8', recursive: true }).filter(
+  (path) => /\.(?:mjs|js)$/.test(path) && !path.startsWith('tools/'),
+);
+it(`no script has more than ${MAX_SCRIPT_LINES} lines, and no folder of scripts more than ${MAX_FILES} of them`, () => {
+  expect(scripts.length).toBeGreaterThan(50);
+  const linesOf = (path: string): number => readFileSync(join(root, 'scripts', path), 'utf8').split('\n').length - 1;
+  expect(scripts.map((path) => [path, linesOf(path)] as const).filter(([, lines]) => lines > MAX_SCRIPT_LINES)).toEqual([]);
+  const counts = [...new Set(scripts.map(dirname))].map(
+    (folder) => [folder, scripts.filter((path) => dirname(path) === folder).length] as const,
+  );
+  expect(counts.filter(([, count]) => count > MAX_FILES)).toEqual([]);
+});
+it('the types of all scripts are checked, and none is hidden from the check', () => {
+  const options: unknown = JSON.parse(readFileSync(join(root, 'scripts/tsconfig.json'), 'utf8'));
+  expect(options).toMatchObject({
+    compilerOptions: { allowJs: true, checkJs: true },
+    include: ['**/*.mjs', '**/*.js'],
+    exclude: ['tools'],
+  });
+  expect(scripts.filter((path) => /@ts-(?:ignore|nocheck|expect-error)/.test(readFileSync(join(root, 'scripts', path), 'utf8')))).toEqual(
+    [],
+  );
 });

@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cliArguments } from '../cli-arguments.mjs';
 import { build, installPackages, root } from '../install.mjs';
-import { cpuOf } from './compare/cpu.mjs';
 import { GROUPS, prepareNodes } from './compare/paths.mjs';
 import { startServer } from './compare/server.mjs';
 import { builtTree, commitOf, haveSameProgram, landedCommit, nameOf } from './compare/trees.mjs';
+import { cpuOf } from './cpu.mjs';
+import { createEnd } from './processes.mjs';
 
 /** Above it, a path is slower: `--short` fails. */
 const LIMIT = 1.15;
@@ -134,26 +135,12 @@ if (ref === undefined && haveSameProgram(root, tree)) pass('both have the same p
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-bench-'));
 // The embedded database may run as another user, who must be able to enter the folder.
 chmodSync(folder, 0o755);
-/** @type {Array<() => unknown>} */
-const undo = [() => rmSync(folder, { recursive: true, force: true })];
-let [failed, signalled] = [false, false];
-/** @type {Promise<void> | undefined} */
-let ended;
-const endAll = () =>
-  (ended ??= (async () => {
-    for (const step of undo.reverse()) await step();
-  })());
-for (const [signal, code] of /** @type {const} */ ([
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-]))
-  process.once(signal, () => {
-    signalled = true;
-    void endAll().finally(() => process.exit(code));
-  });
+let failed = false;
+const { atEnd, endAll, isSignalled } = createEnd();
+atEnd(() => rmSync(folder, { recursive: true, force: true }));
 try {
   const start = async (/** @type {string} */ of, /** @type {string} */ name) => {
-    const server = await startServer(of, join(folder, name), form.machines, (step) => void undo.push(step));
+    const server = await startServer(of, join(folder, name), form.machines, atEnd);
     return { server, nodes: await prepareNodes(server) };
   };
   const sides = { base: await start(tree, 'base'), new: await start(root, 'new') };
@@ -181,8 +168,8 @@ try {
   }
 } catch (error) {
   // Requests fail after a signal has ended the servers.
-  if (!signalled) throw error;
+  if (!isSignalled()) throw error;
 } finally {
   await endAll();
 }
-process.exit(failed || signalled ? 1 : 0);
+process.exit(failed || isSignalled() ? 1 : 0);

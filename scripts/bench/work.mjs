@@ -1,4 +1,7 @@
-// The work of the benches: the node that they make, and requests side by side.
+// The work of the benches: the node that they make, what they write to files, and requests side by side.
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 export const NODE = {
   driver: 'fake-hardware',
@@ -17,6 +20,9 @@ export const NODE = {
   resource_class: 'baremetal',
 };
 
+/** The interfaces of fake hardware, besides those for deployment and networks. */
+export const KINDS = ['bios', 'boot', 'console', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'];
+
 /**
  * Runs `work` for each item, `width` at once, or until `work` returns false.
  * @template T
@@ -33,3 +39,35 @@ export async function lanes(width, items, work) {
     }),
   );
 }
+
+/**
+ * Options by section and name.
+ * @typedef {Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>} Sections
+ */
+/** The text of a configuration file. @param {Sections} sections */
+export const configurationText = (sections) =>
+  Object.entries(sections)
+    .flatMap(([name, section]) => [`[${name}]`, ...Object.entries(section).map(([option, value]) => `${option} = ${value}`)])
+    .map((line) => `${line}\n`)
+    .join('');
+
+/**
+ * Writes an image, a kernel and a ramdisk of random bytes.
+ * @param {string} folder
+ * @param {number} bytes of the image
+ * @returns {string} the SHA-256 of the image
+ */
+export function writeImages(folder, bytes) {
+  mkdirSync(folder, { recursive: true });
+  const image = randomBytes(bytes);
+  writeFileSync(join(folder, 'image.raw'), image);
+  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(64 << 10));
+  return createHash('sha256').update(image).digest('hex');
+}
+/** The `instance_info` that deploys the image of `writeImages`. @param {string} bootUrl @param {string} sha256 */
+export const imageAt = (bootUrl, sha256) => ({
+  image_source: `${bootUrl}/image.raw`,
+  image_disk_format: 'raw',
+  image_os_hash_algo: 'sha256',
+  image_os_hash_value: sha256,
+});

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../install.mjs';
@@ -10,15 +9,6 @@ import { root } from '../install.mjs';
 /** Added to the nice value. */
 const LOWER_BY = 19;
 
-/** @returns {Promise<number>} */
-export async function freePort() {
-  const socket = createServer().listen(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (socket.address());
-  socket.close();
-  await once(socket, 'close');
-  return port;
-}
 /**
  * With autogroups, Linux compares nice values within a session only, and each session has a nice value too (sched(7)).
  * @param {number | undefined} pid

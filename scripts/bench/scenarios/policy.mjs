@@ -1,6 +1,5 @@
 // npm run bench -- policy: the CPU time of one check of a policy, for each policy of nodes and several callers, and what checks allocate.
-import { join } from 'node:path';
-import { root } from '../install.mjs';
+import { built } from '../program.mjs';
 
 const ROUNDS = 20_000;
 const CALLERS = {
@@ -10,12 +9,11 @@ const CALLERS = {
   'another project': { project: 'other', roles: ['admin', 'manager', 'member', 'reader'] },
 };
 
-export async function benchPolicy() {
-  const module = async (name) => (await import(join(root, 'dist', name))).default;
-  const [{ createEnforcer }, { POLICIES }, { NOBODY }] = await Promise.all(
-    ['policy/enforcer.js', 'policy/rules.js', 'policy/caller.js'].map(module),
-  );
-  const { options } = (await module('config/load.js')).loadOptions([], {});
+async function runAlone() {
+  const { createEnforcer } = await built('policy/enforcer');
+  const { POLICIES } = await built('policy/rules');
+  const { NOBODY } = await built('policy/caller');
+  const { options } = (await built('config/load')).loadOptions([], {});
   const enforcer = createEnforcer(options);
   const policies = POLICIES.map(({ name }) => name.replace('baremetal:', '')).filter((name) => name.startsWith('node:'));
   const target = { owner: 'owner', lessee: 'lessee' };
@@ -23,7 +21,7 @@ export async function benchPolicy() {
     const caller = { ...NOBODY, user: 'user', ...fields };
     const costs = policies.map((policy) => {
       let allowed = 0;
-      const run = (rounds) => {
+      const run = (/** @type {number} */ rounds) => {
         for (let round = 0; round < rounds; round++) if (enforcer.allowed(caller, policy, target)) allowed++;
       };
       run(1000);
@@ -33,10 +31,12 @@ export async function benchPolicy() {
       const { user, system } = process.cpuUsage(before);
       return { policy, microseconds: (user + system) / ROUNDS, bytes: Math.max(0, process.memoryUsage().heapUsed - heap) / ROUNDS };
     });
-    const mean = (key) => costs.reduce((sum, cost) => sum + cost[key], 0) / costs.length;
+    const mean = (/** @type {'microseconds' | 'bytes'} */ key) => costs.reduce((sum, cost) => sum + cost[key], 0) / costs.length;
     const worst = costs.reduce((left, right) => (left.microseconds > right.microseconds ? left : right));
     console.log(
       `${name}: ${mean('microseconds').toFixed(3)} µs a check, at most ${worst.microseconds.toFixed(3)} µs (${worst.policy}), ${mean('bytes').toFixed(1)} bytes`,
     );
   }
 }
+/** @type {import('../scenarios.mjs').ScenarioWithoutServer} */
+export const policy = { nodes: 0, runAlone };

@@ -1,4 +1,4 @@
-// The CPU time of a process and its descendants, by thread, from Linux's /proc.
+// The CPU time of a process and its descendants, from Linux's /proc.
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -19,6 +19,21 @@ function list(path) {
   }
 }
 
+/** Milliseconds of a tick, the unit of `stat` (proc(5)). */
+const TICK_MS = 10;
+/**
+ * @param {string | number} process a PID, or `self`
+ * @returns {{ parent: string, own: number, ofChildren: number }} milliseconds of the process itself, and of its terminated children
+ */
+export function statOf(process) {
+  const stat = read(`/proc/${process}/stat`);
+  // The name of the command, in parentheses, may contain blanks.
+  const [, parent = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // utime, stime; cutime, cstime
+  const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(9, 13).map(Number);
+  return { parent, own: (user + system) * TICK_MS, ofChildren: (childrenUser + childrenSystem) * TICK_MS };
+}
+
 /**
  * The process and its descendants.
  * @param {number} pid
@@ -28,15 +43,34 @@ function treeOf(pid) {
   /** @type {Map<string, string[]>} */
   const children = new Map();
   for (const child of list('/proc').filter((name) => /^\d+$/.test(name))) {
-    const stat = read(`/proc/${child}/stat`);
-    // The name of the command, in parentheses, may contain blanks.
-    const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] ?? '';
+    const { parent } = statOf(child);
     children.set(parent, [...(children.get(parent) ?? []), child]);
   }
   const found = [String(pid)];
   for (const item of found) found.push(...(children.get(item) ?? []));
   return found;
 }
+/**
+ * The CPU time since the start, in ticks: for work of many seconds, in which processes may end.
+ * @param {number} pid
+ * @returns {number} milliseconds, with those of terminated children; not a number without /proc
+ */
+function cpuSinceStart(pid) {
+  if (list('/proc').length === 0) return NaN;
+  return treeOf(pid)
+    .map(statOf)
+    .reduce((sum, { own, ofChildren }) => sum + own + ofChildren, 0);
+}
+/**
+ * @template {readonly number[]} Pids
+ * @param {Pids} pids of processes, which count with their descendants
+ * @returns {() => { [At in keyof Pids]: number }} milliseconds of each since this call
+ */
+export function cpuMeter(...pids) {
+  const before = pids.map(cpuSinceStart);
+  return () => /** @type {{ [At in keyof Pids]: number }} */ (pids.map((pid, at) => cpuSinceStart(pid) - (before[at] ?? NaN)));
+}
+
 /**
  * Nanoseconds of each thread. The values of threads that end are lost, so that a difference must be made thread by thread.
  * @typedef {ReadonlyMap<string, number>} CpuTimes
