@@ -65,12 +65,12 @@ export function warningLog(warn: (message: string) => void): Log {
   return log;
 }
 
-/** Runs all checks. Throws a StartError with a line for each problem. */
-function throwAll(checks: readonly (() => void)[]): void {
+/** Checks all subjects. Throws a StartError with a line for each problem. */
+function checkAll<Subject>(subjects: readonly Subject[], check: (subject: Subject) => void): void {
   const problems: string[] = [];
-  for (const check of checks)
+  for (const subject of subjects)
     try {
-      check();
+      check(subject);
     } catch (error) {
       problems.push((error as Error).message);
     }
@@ -117,16 +117,15 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     what: 'certificate authorities',
     check: ({ options }) => {
       const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;
-      throwAll([
-        () => {
-          if (webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers))
-            throw new StartError(`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`);
-        },
-        () => {
-          if (authorities && !(isReadable(authorities) && statSync(authorities).isFile()))
-            throw new StartError(`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`);
-        },
-      ]);
+      const lines = [
+        ...(webServers.trim() !== '' && verifies(webServers) === undefined && !isReadable(webServers)
+          ? [`[DEFAULT]webserver_verify_ca: cannot read ${webServers}`]
+          : []),
+        ...(authorities && !(isReadable(authorities) && statSync(authorities).isFile())
+          ? [`[agent]api_ca_file: cannot read ${authorities}, or it is not a file`]
+          : []),
+      ];
+      if (lines.length > 0) throw new StartError(lines.join('\n'));
     },
   },
   {
@@ -137,7 +136,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
         throw new StartError(
           `[boot]https_port serves media with TLS only, but [deploy]external_http_url is ${withoutCredentials(mediaUrl)}`,
         );
-      throwAll(tlsListeners(roles, hasRpc).map((listener) => (): void => void tlsOf(options, listener)));
+      checkAll(tlsListeners(roles, hasRpc), (listener) => void tlsOf(options, listener));
     },
   },
   {
@@ -187,13 +186,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     what: 'folders',
     check: ({ options, resolved, roles, stateDir }) => {
       const folders = [...(roles.includes('boot') ? bootRoleFolders(resolved) : []), inventoryFolder(options, stateDir) ?? []].flat();
-      throwAll(
-        folders.map(
-          ({ what, path }) =>
-            (): void =>
-              checkFolder(path, what),
-        ),
-      );
+      checkAll(folders, ({ what, path }) => checkFolder(path, what));
     },
   },
   { what: 'log', check: ({ options }) => checkLogFile(options) },
@@ -234,12 +227,6 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
   const settings = { options, resolved: resolveConfigured(options, stateDir), roles, hasRpc, stateDir };
   const warnings: string[] = [];
   const warn = (message: string): void => void warnings.push(message);
-  throwAll(
-    SETTING_CHECKS.map(
-      ({ check }) =>
-        () =>
-          check(settings, warn)?.forEach(warn),
-    ),
-  );
+  checkAll(SETTING_CHECKS, ({ check }) => check(settings, warn)?.forEach(warn));
   return warnings;
 }

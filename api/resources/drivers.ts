@@ -63,9 +63,7 @@ async function listDrivers(request: RequestOf<'listDrivers'>, context: ApiContex
   // The Rocky release removed classic drivers.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => detail === true || !isInterface(row));
-  const missing = (fields ?? []).filter((field) => !rows.some(({ name }) => name === field));
-  if (missing.length > 0 && names.length > 0)
-    throw new Fault('InvalidParameterValue', { message: `Field(s) "${missing.join(', ')}" are not valid` });
+  if (names.length > 0) checkFields(fields, rows);
   return { status: 200, body: { drivers: names.map((name) => present(name, offersOf(conductors, name), rows, base)) } };
 }
 

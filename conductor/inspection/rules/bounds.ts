@@ -2,7 +2,7 @@
  * Bounds the work of the rules of one inspection. A short rule can ask for much: fields that stand for the whole inventory, in a loop, or
  * for a value that grows with each iteration.
  */
-import { setImmediate } from 'node:timers/promises';
+import { createTurns } from '../../../wire/turns';
 import { executionFailure } from './rule';
 
 /** Characters that the fields of one text stand for. */
@@ -13,6 +13,8 @@ const MAX_TEXTS = 16 << 20;
 const MAX_STEPS = 10_000;
 /** Milliseconds that rules take before other work has its turn. */
 const TURN_MS = 10;
+/** The rules of one inspection in each turn, however many inspections run. */
+const nextTurn = createTurns(1);
 
 export interface RuleBounds {
   /** @returns a function that counts the characters of one text. It throws the Fault of a failed inspection above a limit. */
@@ -36,7 +38,7 @@ export function ruleBounds(): RuleBounds {
     step: async () => {
       if (++steps > MAX_STEPS) throw executionFailure(`the rules have more than ${MAX_STEPS} conditions and actions, with those of loops`);
       if (performance.now() - began < TURN_MS) return;
-      await setImmediate();
+      await nextTurn();
       began = performance.now();
     },
   };

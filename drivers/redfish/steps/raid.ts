@@ -173,7 +173,7 @@ async function runningTasks(
 /** Whether a volume was created as the request demands. */
 function isCreated({ method, body }: PendingRequest, created: readonly Volume[]): boolean {
   const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
-    (Drive) => linkKey(Drive['@odata.id']),
+    (drive) => linkKey(drive['@odata.id']),
   );
   const matches = ({ raidType, drives: has }: Volume): boolean =>
     raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(linkKey(path)));

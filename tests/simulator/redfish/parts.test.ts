@@ -53,7 +53,7 @@ it('Thermal, ThermalSubsystem and Sensors report the same readings for each powe
     };
     const metrics = await bmc.get(`${chassis}/ThermalSubsystem/ThermalMetrics`);
     return [
-      thermal.Temperatures.map((Temperature) => Temperature.ReadingCelsius),
+      thermal.Temperatures.map((sensor) => sensor.ReadingCelsius),
       (metrics['TemperatureReadingsCelsius'] as readonly { readonly Reading: unknown }[]).map((item) => item.Reading),
       thermal.Fans[0]!.Reading,
       (await bmc.get(`${chassis}/Sensors/PSU1Power`))['Reading'],
