@@ -40,9 +40,9 @@ function columnsOn(wire: Wire): Map<string, Columns> {
 
 /** The text of a number or a truth value. */
 function scalar(value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   // JSON is text already.
-  if (typeof value === 'object') throw new TypeError('a statement has an object among its values');
-  return String(value);
+  throw new TypeError('a statement has an object among its values');
 }
 /** An element of an array literal. */
 const element = (value: unknown): string => {

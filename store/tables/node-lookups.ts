@@ -4,7 +4,7 @@ import { Fault } from '../../model/errors';
 import { NODE_FIELDS } from '../../model/fields';
 import { MASK } from '../../model/masks';
 import type { NodeRecord } from '../../model/records';
-import { batched } from '../sql/batch';
+import { asked, batched, eachOf } from '../sql/batch';
 import type { Prepared } from '../sql/prepared';
 import { SHARED_COLUMNS, type Columns, type OwnedVersion, type RowVersion } from '../sql/rows';
 import { isReadable } from '../sql/sizes';
@@ -15,7 +15,7 @@ export type AgentNode = Pick<
   NodeRecord,
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
-/** The columns that a lookup reads for each request. Of the objects, only the members that it needs. */
+/** The columns that a lookup reads for each request. Of the objects, only `fast_track` and `agent_secret_token`. */
 export type LookupNode = RowVersion & Pick<NodeRecord, (typeof LOOKUP_COLUMNS)[number] | 'driver_info' | 'driver_internal_info'>;
 /** The columns that the answer to a lookup shows. */
 export type AnsweredNode = RowVersion &
@@ -74,17 +74,18 @@ const MEMBERS = {
   ],
 } as const;
 /** SQL for the object with these members, without those that are null; the whole object if PostgreSQL cannot read members of it. */
-function part(column: keyof typeof MEMBERS): string {
-  const members = MEMBERS[column].map((name) => `'${name}', ${column} -> '${name}'`);
+function part(column: keyof typeof MEMBERS, names: readonly string[] = MEMBERS[column]): string {
+  const members = names.map((name) => `'${name}', ${column} -> '${name}'`);
   const object = `jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))`;
   return NODE_COLUMNS[column] === 'json'
     ? `CASE WHEN ${isReadable(column)} THEN ${object}::json ELSE ${column} END AS ${column}`
     : `${object} AS ${column}`;
 }
-const PARTS = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map(part).join(', ');
+const PARTS = `${part('driver_info')}, ${part('driver_internal_info')}`;
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
 const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'owner', 'lessee', 'management_interface'] as const;
-const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE uuid = $1`;
+const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${part('driver_info')}, ${part('driver_internal_info', ['agent_secret_token'])} FROM nodes
+  WHERE uuid = $1`;
 /** Bytes of instance_info from which the config drive is replaced. */
 const LARGE_INSTANCE = 128 * 1024;
 const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_internal_info,
@@ -92,9 +93,11 @@ const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_i
       WHEN instance_info ->> 'configdrive' IS NULL THEN instance_info
       ELSE (instance_info::jsonb || '{"configdrive": "${MASK}"}')::json END AS instance_info
   FROM nodes WHERE uuid = $1`;
-/** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
-const summariesBy = (condition: string): string =>
-  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
+const SUMMARY = 'id, uuid, name, revision, owner, lessee';
+const VERSION = `coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version`;
+/** One row needs no join. */
+const summaryBy = (column: string): string => `SELECT ${SUMMARY}, ${VERSION} FROM nodes WHERE ${column} = $1`;
+const summariesBy = (column: string): string => `SELECT summaries.*, ${VERSION} FROM (${eachOf('nodes', column, SUMMARY)}) AS summaries`;
 
 export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
   const find = async (ident: string): Promise<NodeRecord> => {
@@ -105,8 +108,8 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
   };
   const agentsBy = (column: 'uuid' | 'name') =>
     batched(async (idents: readonly string[]) => {
-      const text = `SELECT ${AGENT_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE ${column} = ANY($1)`;
-      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [idents])).map((node) => [node[column], node]));
+      const text = eachOf('nodes', column, `${AGENT_COLUMNS.join(', ')}, ${PARTS}`);
+      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [asked(idents)])).map((node) => [node[column], node]));
       return idents.map((ident) => found.get(ident));
     });
   const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
@@ -135,12 +138,11 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
       for (const column of ['uuid', 'name'] as const) {
         const matching = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
         if (matching.length === 0) continue;
-        const [how, value] = matching.length === 1 ? ['= $1', matching[0]!] : ['= ANY($1)', matching];
-        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
-          value,
-          timeout,
-          aliveCheckTime(clock),
-        ]);
+        const [name, text, value] =
+          matching.length === 1
+            ? [`summary_${column}`, summaryBy(column), matching[0]!]
+            : [`summaries_${column}`, summariesBy(column), asked(matching)];
+        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(name, text, [value, timeout, aliveCheckTime(clock)]);
         for (const summary of summaries) found.set(summary[column]!, summary);
       }
       return idents.map((ident) => found.get(ident));
