@@ -260,7 +260,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
     portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
     ...portWrites(uuid, { put: (also) => put(EMPTY_WRITE, also), ports: () => ports, keep: (changed) => (ports = changed) }),
-    saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
+    saveInternal: async (internal, when = 'now') => (when === 'now' ? put({ ...EMPTY_WRITE, internal }) : task.note({}, internal)),
     reportProgress: (kind, step, percent, bytes) =>
       store.events.add(own.node, 'progress', progressOf(own.node, kind, step, percent, bytes)),
     note: (changes, internal = {}, history = []) => own.note({ changes, internal, history }),

@@ -13,7 +13,7 @@ export interface HeartbeatBuffer {
   stamp(nodeUuid: string, agentUrl: string): void;
   /** The running step was checked, and still runs. */
   stepChecked(nodeUuid: string): void;
-  /** Whether the step was checked, maybe less than a second ago. */
+  /** Whether the step was checked less than a second ago, so that its next check is postponed. */
   isChecked(nodeUuid: string): boolean;
   /** Returns whether the step was checked less than a second ago. Then `check` runs once after that second, for all calls until then. */
   postpone(nodeUuid: string, check: () => void): boolean;
@@ -53,6 +53,8 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
   /** When each node was checked last, the earliest first. */
   const times = new Map<string, number>();
   const waiting = new Set<string>();
+  /** Milliseconds until the node's step may be checked again. */
+  const untilCheck = (nodeUuid: string): number => (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
   return {
     stamp: (nodeUuid, agentUrl) => {
       stamps.set(nodeUuid, { nodeUuid, agentUrl, at: bareTimestamp(clock.now()) });
@@ -67,10 +69,10 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
       times.delete(nodeUuid);
       times.set(nodeUuid, now);
     },
-    isChecked: (nodeUuid) => times.has(nodeUuid) || waiting.has(nodeUuid),
+    isChecked: (nodeUuid) => waiting.has(nodeUuid) || untilCheck(nodeUuid) > 0,
     postpone: (nodeUuid, check) => {
       if (waiting.has(nodeUuid)) return true;
-      const wait = (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
+      const wait = untilCheck(nodeUuid);
       if (wait <= 0) return false;
       waiting.add(nodeUuid);
       void clock

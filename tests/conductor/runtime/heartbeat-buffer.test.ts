@@ -65,11 +65,13 @@ describe('the check of a step at a heartbeat', () => {
     const look = jest.fn();
     expect(beats.postpone('a', look)).toBe(false);
     beats.stepChecked('a');
+    expect(['a', 'b'].map(beats.isChecked)).toEqual([true, false]);
     expect([beats.postpone('a', look), beats.postpone('b', look), beats.postpone('a', look)]).toEqual([true, false, true]);
     await clock.advance(0.5);
     expect(look).not.toHaveBeenCalled();
     await clock.advance(0.6);
     expect(look).toHaveBeenCalledTimes(1);
+    expect(beats.isChecked('a')).toBe(false);
     expect(beats.postpone('a', look)).toBe(false);
   });
   it('does not run after the conductor stops', async () => {
