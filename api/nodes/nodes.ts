@@ -1,4 +1,5 @@
 /** /v1/nodes: create, show, change, delete, validate. */
+import { AlreadyRead } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
@@ -111,7 +112,7 @@ async function showNode(request: Request, context: ApiContext): Promise<Answer> 
 async function updateNode(request: Request, context: ApiContext): Promise<Answer> {
   const { node, changes, resetInterfaces } = await changedNode(request, context);
   const changed = await withNotifications(context, request, 'node', 'update', { ...node, ...changes }, () =>
-    context.conductor.updateNode(node.uuid, changes, resetInterfaces),
+    context.conductor.updateNode(node.uuid, changes, resetInterfaces, new AlreadyRead(node)),
   );
   return { status: 200, bytes: await nodeBytes(changed, request, context) };
 }

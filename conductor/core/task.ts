@@ -353,17 +353,26 @@ const CHANGE_TRIES = 10;
  * Changes a node without a reservation, in one conditional statement: the row must be as `decide` read it, and not reserved. For changes
  * that need no machine. Retried like a reservation. Throws NodeLocked, NodeNotFound.
  * @param also writes more in the same transaction
+ * @param read the node as the request has read it, for the first attempt
  */
 export const changeUnlocked = (
   context: Context,
   uuid: string,
   decide: (node: NodeRecord) => Promise<NodeChanges>,
-  also?: (node: NodeRecord, changes: NodeChanges) => ((store: Store) => Promise<void>) | undefined,
-): Promise<NodeRecord> =>
-  whenFree(context, uuid, true, async () => {
+  {
+    also,
+    read,
+  }: {
+    readonly also?: (node: NodeRecord, changes: NodeChanges) => ((store: Store) => Promise<void>) | undefined;
+    readonly read?: NodeRecord | undefined;
+  } = {},
+): Promise<NodeRecord> => {
+  let known = read?.reservation === null ? read : undefined;
+  return whenFree(context, uuid, true, async () => {
     const { store } = context;
     for (let tried = 0; tried < CHANGE_TRIES; tried++) {
-      const node = await store.nodes.find(uuid);
+      const node = known ?? (await store.nodes.find(uuid));
+      known = undefined;
       if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
       const changes = await decide(node);
       const write = ({ nodes }: Store) => nodes.updateUnlocked(uuid, changes, node.revision);
@@ -379,6 +388,7 @@ export const changeUnlocked = (
     }
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
+};
 
 const isGone = (error: unknown): boolean => error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound');
 /** Ends the reservation. Noted changes that cannot be written are dropped, and the log says so: they must not keep the node reserved. */
