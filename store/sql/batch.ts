@@ -5,12 +5,12 @@ import { storableJson } from '../../model/text';
  * SQL for the rows that have one of these values in the column, of the type text.
  * PostgreSQL plans `= ANY` anew for each array, which takes longer than the rest of such a query. The plan of this one is kept.
  * @param columns the columns of the result, which is called `found`
- * @param asked the parameter: a JSON array, each value once
+ * @param also a further condition
  */
-export const eachOf = (table: string, column: string, columns: string, asked = '$1'): string =>
-  `SELECT found.* FROM json_array_elements_text(${asked}::json) AS asked (value),
-    LATERAL (SELECT ${columns} FROM ${table} WHERE ${column} = asked.value OFFSET 0) AS found`;
-/** The values for `eachOf`. */
+export const eachOf = (table: string, column: string, columns: string, also = 'true'): string =>
+  `SELECT found.* FROM json_array_elements_text($1::json) AS asked (value),
+    LATERAL (SELECT ${columns} FROM ${table} WHERE ${column} = asked.value AND ${also} OFFSET 0) AS found`;
+/** The values for `eachOf`, as its parameter `$1`. */
 export const asked = (values: readonly string[]): string => storableJson([...new Set(values)]);
 
 interface Waiting<Key, Value> {

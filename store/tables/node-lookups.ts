@@ -27,7 +27,7 @@ export interface NodeSummary extends OwnedVersion {
   readonly conductors_version: string;
 }
 export interface NodeLookups {
-  /** By UUID or name. Throws NodeNotFound. */
+  /** By UUID or name. Concurrent calls share one query. Throws NodeNotFound. */
   readonly find: (ident: string) => Promise<NodeRecord>;
   /** What a lookup checks. Throws NodeNotFound. */
   findLookup(uuid: string): Promise<LookupNode>;
@@ -57,8 +57,7 @@ export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident)
 /** False for texts that no row can have: PostgreSQL refuses U+0000 in texts and in queries. */
 export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
 
-const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
-const FIND = { uuid: findBy('uuid'), name: findBy('name') };
+const ALL = Object.keys(NODE_COLUMNS).join(', ');
 /** The members of these objects that requests of agents need. The rest may be large: the steps of agents, secrets of BMCs. */
 const MEMBERS = {
   driver_info: ['fast_track'],
@@ -100,9 +99,17 @@ const summaryBy = (column: string): string => `SELECT ${SUMMARY}, ${VERSION} FRO
 const summariesBy = (column: string): string => `SELECT summaries.*, ${VERSION} FROM (${eachOf('nodes', column, SUMMARY)}) AS summaries`;
 
 export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
+  const findBy = (column: 'uuid' | 'name') =>
+    batched(async (idents: readonly string[]) => {
+      // One row needs no join.
+      if (idents.length === 1) return prepared<NodeRecord>(`node_${column}`, `SELECT ${ALL} FROM nodes WHERE ${column} = $1`, idents);
+      const nodes = await prepared<NodeRecord>(`nodes_${column}`, eachOf('nodes', column, ALL), [asked(idents)]);
+      const found = new Map(nodes.map((node) => [node[column], node]));
+      return idents.map((ident) => found.get(ident));
+    });
+  const finds = { uuid: findBy('uuid'), name: findBy('name') };
   const find = async (ident: string): Promise<NodeRecord> => {
-    const column = identColumn(ident);
-    const [node] = findable(ident) ? await prepared<NodeRecord>(`node_${column}`, FIND[column], [ident]) : [];
+    const node = findable(ident) ? await finds[identColumn(ident)](ident) : undefined;
     if (!node) throw new Fault('NodeNotFound', { node: ident });
     return node;
   };
