@@ -6,7 +6,7 @@ import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, 
 import type { InternalChanges } from '../../model/internal-info';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
-import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
+import { isWaiting, nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
 import { volumesOf } from '../../store/volumes';
@@ -222,6 +222,8 @@ function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeCha
   const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(context.clock.now()) };
   const write: NodeWrite = { changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] };
   const announce = (after: NodeRecord): void => {
+    // Otherwise the check would reserve the node in vain.
+    if (!isWaiting(to) && stateRow(to).working !== true) context.heartbeats.forget(uuid);
     recordTransitionMetrics(context, uuid, from, event, to);
     notifyProvision(context, node, after, event);
     log.info(`node ${after.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: after.last_error });

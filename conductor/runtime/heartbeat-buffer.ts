@@ -17,6 +17,8 @@ export interface HeartbeatBuffer {
   isChecked(nodeUuid: string): boolean;
   /** Returns whether the step was checked less than a second ago. Then `check` runs once after that second, for all calls until then. */
   postpone(nodeUuid: string, check: () => void): boolean;
+  /** The node does not wait any more: drops its postponed check. */
+  forget(nodeUuid: string): void;
   /** Writes the times that are not written yet. */
   close(): Promise<void>;
 }
@@ -52,7 +54,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
 
   /** When each node was checked last, the earliest first. */
   const times = new Map<string, number>();
-  const waiting = new Set<string>();
+  const waiting = new Map<string, AbortController>();
   /** Milliseconds until the node's step may be checked again. */
   const untilCheck = (nodeUuid: string): number => (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
   return {
@@ -74,15 +76,22 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
       if (waiting.has(nodeUuid)) return true;
       const wait = untilCheck(nodeUuid);
       if (wait <= 0) return false;
-      waiting.add(nodeUuid);
+      const dropped = new AbortController();
+      waiting.set(nodeUuid, dropped);
       void clock
-        .sleep(wait, signal)
+        .sleep(wait, AbortSignal.any([signal, dropped.signal]))
         .catch(() => {})
         .finally(() => {
+          if (dropped.signal.aborted) return;
           waiting.delete(nodeUuid);
           if (!signal.aborted) check();
         });
       return true;
+    },
+    forget: (nodeUuid) => {
+      times.delete(nodeUuid);
+      waiting.get(nodeUuid)?.abort();
+      waiting.delete(nodeUuid);
     },
     close: async () => {
       await writing;
