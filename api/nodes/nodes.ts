@@ -5,7 +5,7 @@ import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import type { NewNode, NodeRecord } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
-import type { NodeSummary } from '../../store/store';
+import type { AliveConductors, NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
 import { checkInPlaceOf, checkPolicy } from '../resource/access';
@@ -21,19 +21,21 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 /**
  * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
  * @param node the record, or its head if the cached fragment may be enough
+ * @param alive the conductors, if the request has read them
  */
 async function nodeBytes(
   node: NodeSummary | NodeRecord,
   request: Request,
   context: ApiContext,
-  fields?: readonly string[],
+  { fields, alive }: { readonly fields?: readonly string[] | undefined; readonly alive?: AliveConductors } = {},
 ): Promise<readonly Buffer[]> {
   const { document, current, fragments, store } = context;
   const { base, minor } = request;
   const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
   const view = { base, minor, rows };
   const access = nodeAccess(request, context, rows, false);
-  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
+  const { version: word, conductors } =
+    alive ?? (await current.conductors('conductors_version' in node ? node.conductors_version : undefined));
   const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
   const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
     shape: (one) => shape + access.to(one).key,
@@ -89,9 +91,9 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
     owner,
     parent_node: parent,
   };
-  await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, context);
+  const alive = await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, context);
   const made = await withNotifications(context, request, 'node', 'create', node, () => conductor.createNode(node));
-  return { status: 201, bytes: await nodeBytes(made, request, context), headers: location(base, `nodes/${made.uuid}`) };
+  return { status: 201, bytes: await nodeBytes(made, request, context, { alive }), headers: location(base, `nodes/${made.uuid}`) };
 }
 
 async function showNode(request: Request, context: ApiContext): Promise<Answer> {
@@ -106,15 +108,15 @@ async function showNode(request: Request, context: ApiContext): Promise<Answer> 
     minor,
   );
   checkNodeFields(fields, rows);
-  return { status: 200, bytes: await nodeBytes(node, request, context, fields) };
+  return { status: 200, bytes: await nodeBytes(node, request, context, { fields }) };
 }
 
 async function updateNode(request: Request, context: ApiContext): Promise<Answer> {
-  const { node, changes, resetInterfaces } = await changedNode(request, context);
+  const { node, changes, resetInterfaces, alive } = await changedNode(request, context);
   const changed = await withNotifications(context, request, 'node', 'update', { ...node, ...changes }, () =>
     context.conductor.updateNode(node.uuid, changes, resetInterfaces, new AlreadyRead(node)),
   );
-  return { status: 200, bytes: await nodeBytes(changed, request, context) };
+  return { status: 200, bytes: await nodeBytes(changed, request, context, { alive }) };
 }
 
 async function deleteNode(request: Request, context: ApiContext): Promise<Answer> {

@@ -4,6 +4,7 @@ import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../mode
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
+import type { AliveConductors } from '../../store/store';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { checkInPlaceOf } from '../resource/access';
@@ -59,11 +60,16 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
   }
 }
 
-/** @returns the node before the patch, and the fields that change */
+/** @returns the node before the patch, the fields that change, and the conductors */
 export async function changedNode(
   request: Request,
   context: ApiContext,
-): Promise<{ readonly node: NodeRecord; readonly changes: NodeChanges; readonly resetInterfaces: boolean }> {
+): Promise<{
+  readonly node: NodeRecord;
+  readonly changes: NodeChanges;
+  readonly resetInterfaces: boolean;
+  readonly alive: AliveConductors;
+}> {
   const { minor, query, body, params } = request;
   const rows = context.document.fields('Node');
   const resetInterfaces = query['reset_interfaces'] === true;
@@ -96,7 +102,7 @@ export async function changedNode(
     { ...known, ...(parentUuid === undefined ? {} : { parent_node: parentUuid }) },
     context,
   );
-  return { node, changes: await differences(node, checked, patchable, request, context), resetInterfaces };
+  return { node, ...(await differences(node, checked, patchable, request, context)), resetInterfaces };
 }
 
 async function differences(
@@ -105,7 +111,7 @@ async function differences(
   rows: readonly FieldRow[],
   { minor, params }: Request,
   context: ApiContext,
-): Promise<NodeChanges> {
+): Promise<{ readonly changes: NodeChanges; readonly alive: AliveConductors }> {
   const before = node as unknown as Values;
   const changes: Values = {};
   for (const row of rows.filter(({ patch }) => patch)) {
@@ -119,8 +125,8 @@ async function differences(
   const shown = (changes['instance_info'] as { display_name?: unknown } | undefined)?.display_name;
   if (typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in changes)) changes['instance_name'] = shown;
   const after: NodeRecord = { ...node, ...changes };
-  await checkServed(after, context);
+  const alive = await checkServed(after, context);
   if (after.driver !== node.driver && node.console_enabled)
     throw conflict(`Node ${params['node_ident']!} can not update the driver while the console is enabled. Please stop the console first.`);
-  return changes;
+  return { changes, alive };
 }

@@ -9,9 +9,20 @@ import { shapeOf } from './fragments';
 import { linksTo } from './links';
 import { REDACTED, type NodeAccess } from './node-access';
 
+/** All rows of a response, by those of its resource and the microversion: most requests select no fields. */
+const allShown = new WeakMap<readonly FieldRow[], Map<number, readonly FieldRow[]>>();
+function allToShow(rows: readonly FieldRow[], minor: number): readonly FieldRow[] {
+  const byMinor = allShown.get(rows) ?? new Map<number, readonly FieldRow[]>();
+  allShown.set(rows, byMinor);
+  const shown = byMinor.get(minor) ?? rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor));
+  byMinor.set(minor, shown);
+  return shown;
+}
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
-export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
-  rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
+export function rowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
+  const all = allToShow(rows, minor);
+  return fields ? all.filter(({ name }) => name === 'links' || fields.includes(name)) : all;
+}
 
 /** Fields of a node that Ironic puts after the others. */
 const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];
@@ -51,9 +62,16 @@ interface View {
 }
 /** The key of cached responses (fragments.ts): everything they depend on besides the row. `also`: other sources of the fields. */
 export function viewShape(resource: string, { base, minor, rows }: View, also = ''): string {
+  const key = `${resource} ${base} ${minor} ${also}`;
+  const last = lastShape.get(rows);
+  if (last?.key === key) return last.shape;
   const names = rows.map(({ name }) => name);
-  return shapeOf(resource, base, minor, names, also);
+  const shape = shapeOf(resource, base, minor, names, also);
+  lastShape.set(rows, { key, shape });
+  return shape;
 }
+/** The last shape of these rows: most requests for a resource have the same. */
+const lastShape = new WeakMap<readonly FieldRow[], { readonly key: string; readonly shape: string }>();
 
 /** Traits in responses are sorted. */
 export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
