@@ -108,7 +108,7 @@ const one = (value: string | string[] | undefined): string | undefined => (Array
 
 /** The suffix .json is part of this path at every version. */
 const DOCUMENT = '/v1/openapi.json';
-const MOST_LOG_IN_BYTES = 32 * 1024;
+const MAX_LOG_IN_BYTES = 32 * 1024;
 /** The route in metrics and log if no operation was found. */
 const NO_ROUTE = 'other';
 
@@ -128,7 +128,10 @@ const exchangeOf = (request: IncomingMessage): Exchange => (request as Exchanged
 function createApiSessions(parts: ApiParts, document: Document, stopping: AbortSignal): Sessions {
   const { store, options, log, clock, metrics, enforcer, loginStatus } = parts;
   const auth = createAuth({
-    ...{ options, log, clock, metrics },
+    options,
+    log,
+    clock,
+    metrics,
     service: 'baremetal',
     spellings: createSpellings(document),
     ...(loginStatus ? { loginStatus } : {}),
@@ -141,7 +144,13 @@ function createApiSessions(parts: ApiParts, document: Document, stopping: AbortS
 function createContext(parts: ApiParts, document: Document, auth: Auth, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
   const { store, options, log, clock, metrics } = parts;
   return {
-    ...{ store, options, log, clock, metrics, document, auth },
+    store,
+    options,
+    log,
+    clock,
+    metrics,
+    document,
+    auth,
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
     validators: createValidators(),
@@ -218,7 +227,7 @@ function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopp
     }
     report.route = '/ui';
     const source = sourceOf(request, options);
-    receive(request, source, { bytes: MOST_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
+    receive(request, source, { bytes: MAX_LOG_IN_BYTES, json: { values: 100 }, isPublic: false }, (body) =>
       page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
     )
       .then((answer) =>

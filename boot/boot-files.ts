@@ -91,7 +91,7 @@ export function createBootFiles({ store, filter, cache, local, log, requests, re
       return boots;
     },
     open: async (token, name, protocol) => {
-      const report = Object.values(reports ?? {}).find((one) => one.token === token);
+      const report = Object.values(reports ?? {}).find((candidate) => candidate.token === token);
       const boot = report ?? (await store.boots.byToken(token));
       if (boot && !report) requests.note(boot.node_uuid, protocol);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;

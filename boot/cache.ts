@@ -112,7 +112,7 @@ async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> 
   if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes exceed the size of the image cache (${maxBytes})`);
   let total = 0;
   for (const { metadata } of entries.values()) total += metadata.size;
-  const complete = [...entries.values()].filter((one) => one !== newEntry && one.metadata.size === one.received);
+  const complete = [...entries.values()].filter((entry) => entry !== newEntry && entry.metadata.size === entry.received);
   for (const entry of complete.sort((a, b) => a.usedAt - b.usedAt)) {
     if (total <= maxBytes) break;
     total -= entry.metadata.size;
@@ -223,7 +223,14 @@ export async function openCache({ folder, maxBytes, options, glance, log, clock,
   const entries = await load(folder, clock);
   const agent = createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed', ...TIMEOUTS });
   const state: CacheState = {
-    ...{ folder, maxBytes, options, glance, log, clock, metrics, entries },
+    folder,
+    maxBytes,
+    options,
+    glance,
+    log,
+    clock,
+    metrics,
+    entries,
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
     closing: new AbortController(),
     downloads: new Set(),
@@ -280,7 +287,7 @@ async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntr
   const names = await readdir(folder);
   const entries = new Map<string, CacheEntry>();
   const whole = new Set<string>();
-  for (const name of names.filter((one) => one.endsWith('.json'))) {
+  for (const name of names.filter((candidate) => candidate.endsWith('.json'))) {
     const metadata = await readFile(join(folder, name), 'utf8')
       .then((text) => JSON.parse(text) as CachedFileMetadata)
       .catch(() => undefined);

@@ -58,7 +58,7 @@ const seconds = (milliseconds: number): number => Math.trunc(milliseconds / 1000
 /** RFC 9110 §13.2.2: If-Modified-Since is ignored if If-None-Match is present. */
 function isUnchanged({ headers }: IncomingMessage, etag: string, modified: number): boolean {
   const wanted = headers['if-none-match'];
-  if (wanted !== undefined) return wanted === '*' || wanted.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+  if (wanted !== undefined) return wanted === '*' || wanted.split(',').some((part) => part.trim().replace(/^W\//, '') === etag);
   const since = Date.parse(headers['if-modified-since'] ?? '');
   return !Number.isNaN(since) && seconds(modified) <= seconds(since);
 }

@@ -44,7 +44,7 @@ export async function chooseBoots(
   filter: PxeFilter,
   macs: readonly string[],
 ): Promise<ReadonlyMap<string, BootChoice>> {
-  const statuses = new Map((await store.discoveries.addressStatuses(macs)).map((one) => [one.mac, one]));
+  const statuses = new Map((await store.discoveries.addressStatuses(macs)).map((addressStatus) => [addressStatus.mac, addressStatus]));
   const choice = async (mac: string): Promise<BootChoice> => {
     const node = statuses.get(mac);
     const row = await store.boots.forMac(mac);

@@ -19,7 +19,7 @@ export async function openServedFile(served: ServedFiles, name: string): Promise
   try {
     const root = await realpath(served.root);
     // The operator chose the root. It may be in a folder of the server, such as the state directory.
-    const own = served.own.filter((one) => !contains(one, root));
+    const own = served.own.filter((candidate) => !contains(candidate, root));
     return await openLocalFile(join(root, path), { allowed: [root], own, system: false });
   } catch (error) {
     if (error instanceof FileRefused || isAbsent(error)) return undefined;

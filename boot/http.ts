@@ -287,7 +287,11 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
-    ...{ options, glance, log, clock, metrics },
+    options,
+    glance,
+    log,
+    clock,
+    metrics,
   });
   const local = { own: options['files.own'], byOptions: options['files.boot'] };
   const files = createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });

@@ -97,4 +97,4 @@ const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl
 
 /** Splits the arguments. `isKernelCommandLine` admits no words that end the command; boot records of older versions may have some. */
 const kernelArguments = (text: string): readonly string[] =>
-  text.split(/[\s\p{Cc}]+/u).filter((one) => one !== '' && !endsIpxeCommand(one));
+  text.split(/[\s\p{Cc}]+/u).filter((part) => part !== '' && !endsIpxeCommand(part));

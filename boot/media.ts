@@ -58,7 +58,7 @@ const GRUB_CONFIGS = [
 async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedFile> {
   const opened: CachedFile[] = [];
   const release = async (): Promise<void> => {
-    await Promise.all(opened.map((one) => one.release()));
+    await Promise.all(opened.map((item) => item.release()));
   };
   const opening = async (source: string): Promise<CachedFile> => {
     const file = await open(source);

@@ -6,7 +6,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createTurns } from '../wire/turns';
 
-const LARGEST = 1024 * 1024;
+const MAX = 1024 * 1024;
 const SMALLEST = 16 * 1024;
 /** Bytes of the pieces of all downloads together, one piece for each. */
 const OF_ALL = 16 * 1024 * 1024;
@@ -15,7 +15,7 @@ const OF_ALL = 16 * 1024 * 1024;
 const nextTurn = createTurns(4);
 
 let downloads = 0;
-const pieceSize = (): number => Math.max(SMALLEST, Math.min(LARGEST, Math.floor(OF_ALL / downloads)));
+const pieceSize = (): number => Math.max(SMALLEST, Math.min(MAX, Math.floor(OF_ALL / downloads)));
 
 async function* pieces(
   handle: FileHandle,

@@ -11,9 +11,9 @@ import type { Store } from '../store/store';
 
 const WRITE_AFTER_MS = 3_000;
 /** Nodes of one statement. */
-const LARGEST_BATCH = 500;
+const MAX_BATCH = 500;
 /** Nodes that are remembered while the database is unreachable. */
-const MOST_NODES = 20_000;
+const MAX_NODES = 20_000;
 
 export interface BootRequestLog {
   note(nodeUuid: string, protocol: BootProtocol): void;
@@ -29,7 +29,7 @@ export function createBootRequestLog(boots: Pick<Store['boots'], 'noteRequests'>
   let running: Promise<void> | undefined;
 
   async function write(): Promise<void> {
-    const batch: NodeBootRequests[] = [...waiting].slice(0, LARGEST_BATCH).map(([uuid, requests]) => ({ node_uuid: uuid, requests }));
+    const batch: NodeBootRequests[] = [...waiting].slice(0, MAX_BATCH).map(([uuid, requests]) => ({ node_uuid: uuid, requests }));
     for (const { node_uuid: uuid } of batch) waiting.delete(uuid);
     await boots
       .noteRequests(batch)
@@ -38,7 +38,7 @@ export function createBootRequestLog(boots: Pick<Store['boots'], 'noteRequests'>
   async function run(): Promise<void> {
     while (waiting.size > 0) {
       await clock.sleep(WRITE_AFTER_MS, ended.signal);
-      for (let left = Math.ceil(waiting.size / LARGEST_BATCH); left > 0; left--) await write();
+      for (let left = Math.ceil(waiting.size / MAX_BATCH); left > 0; left--) await write();
     }
   }
   const start = (): void => {
@@ -51,7 +51,7 @@ export function createBootRequestLog(boots: Pick<Store['boots'], 'noteRequests'>
   };
   return {
     note(nodeUuid, protocol) {
-      if (ended.signal.aborted || (waiting.size >= MOST_NODES && !waiting.has(nodeUuid))) return;
+      if (ended.signal.aborted || (waiting.size >= MAX_NODES && !waiting.has(nodeUuid))) return;
       waiting.set(nodeUuid, { ...waiting.get(nodeUuid), [protocol]: timestamp(clock.now()) });
       start();
     },

@@ -209,7 +209,11 @@ export async function sendFile({ socket, blocks, negotiated, clock, requestOctet
     deadline.interrupt();
   };
   const window = createWindow({
-    ...{ blocks, negotiated, timer, deadline, hasEnded: () => ended !== undefined },
+    blocks,
+    negotiated,
+    timer,
+    deadline,
+    hasEnded: () => ended !== undefined,
     send: (packet) => {
       if (!isConfirmed) first.sent(packet);
       socket.send(packet);

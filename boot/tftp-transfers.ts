@@ -18,7 +18,8 @@ type TransferLimits = Readonly<Record<State, ShareLimits>> & {
 };
 /** @param most transfers that were acknowledged; each has a socket and a file */
 export const transferLimits = (most: number): TransferLimits => ({
-  ...{ waiting: 512, opening: 32 },
+  waiting: 512,
+  opening: 32,
   sent: { inAll: 512, ofSource: 64 },
   confirmed: { inAll: most, ofSource: Math.ceil(most / 4) },
 });
@@ -99,7 +100,8 @@ function createPools(limits: TransferLimits, clock: Clock, dropped: (source: str
     return shares.taken >= limits[state].inAll ? all : all.filter((other) => other.source === source);
   };
   return {
-    ...{ leave, end },
+    leave,
+    end,
     sent: (key: string): Entry | undefined => pools.sent.entries.get(key),
     all: (): readonly Entry[] => Object.values(pools).flatMap(({ entries }) => [...entries.values()]),
     send(entry: Entry): void {

@@ -59,7 +59,9 @@ export async function startTftp(setup: TftpSetup): Promise<TftpService> {
   const log = createBoundedLog(setup.log, clock);
   const own = networksOf(Object.values(networkInterfaces()).flatMap((all = []) => all.flatMap(({ cidr }) => cidr ?? [])));
   const transfers = createTransfers({
-    ...{ limits: transferLimits(maxTransfers), clock, isNear: (address) => own.contains(address) },
+    limits: transferLimits(maxTransfers),
+    clock,
+    isNear: (address) => own.contains(address),
     dropped: (client) => {
       metrics.count('bloomery_tftp_transfers_total', { outcome: 'dropped' });
       log.warn('TFTP: too many transfers, some are dropped', { client });
@@ -128,7 +130,10 @@ async function listenOn(host: string, port: number, { options, log, clock, metri
     const from = { key: `${host} ${peer.address} ${peer.port}`, address: peer.address };
     transfers.request(from, bytes, (place) =>
       serveFile({ openServed, boots, reachable, host, family, log, clock }, packet, peer, {
-        ...{ refuse, count, place, requestOctets: bytes.length },
+        refuse,
+        count,
+        place,
+        requestOctets: bytes.length,
       }).catch((error: unknown) => {
         count('failed');
         log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) });

@@ -32,7 +32,9 @@ export function parseJson(text: string): unknown {
 function errorMessageOf(text: string): string | undefined {
   const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
   const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
-  return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
+  return [fault?.faultstring, fault?.description, error?.message].find(
+    (candidate): candidate is string => typeof candidate === 'string' && candidate !== '',
+  );
 }
 /** Describes an error response for the operator. */
 export function refusalText(base: string, status: number, text: string): string {

@@ -15,8 +15,8 @@ function entriesOf(command: Command, path = ''): readonly CommandEntry[] {
   const below = command
     .createHelp()
     .visibleCommands(command)
-    .filter((one) => one.name() !== 'help');
-  return [{ path, command }, ...below.flatMap((one) => entriesOf(one, `${path} ${one.name()}`.trim()))];
+    .filter((visibleCommand) => visibleCommand.name() !== 'help');
+  return [{ path, command }, ...below.flatMap((child) => entriesOf(child, `${path} ${child.name()}`.trim()))];
 }
 const optionsOf = (command: Command): readonly string[] =>
   command
@@ -35,11 +35,15 @@ function cases(program: Command, offer: (words: string) => string): { readonly p
     });
   const rows = entries.map(({ path, command }) => {
     const below = entries.filter(
-      (one) =>
-        one.path.startsWith(path === '' ? '' : `${path} `) && one.path.split(' ').length === path.split(' ').filter(Boolean).length + 1,
+      (entry) =>
+        entry.path.startsWith(path === '' ? '' : `${path} `) && entry.path.split(' ').length === path.split(' ').filter(Boolean).length + 1,
     );
     const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-    const words = [...below.filter((one) => one.path !== '').map((one) => one.path.split(' ').at(-1)!), ...choices, ...optionsOf(command)];
+    const words = [
+      ...below.filter((entry) => entry.path !== '').map((entry) => entry.path.split(' ').at(-1)!),
+      ...choices,
+      ...optionsOf(command),
+    ];
     return `    '${path}') ${offer(words.join(' '))} ;;`;
   });
   return { paths: paths.join('|'), words: rows.join('\n') };
@@ -106,8 +110,10 @@ function commandPage(program: Command): string {
   const parts = entriesOf(program).map(({ path, command }) => {
     const title = path === '' ? '.SH OPTIONS\n' : `.SS "bloomery ${roff(path)} ${roff(command.usage())}"\n${roff(command.description())}\n`;
     const rows = [
-      ...help.visibleArguments(command).map((one) => item(`<${one.name()}>`, help.argumentDescription(one))),
-      ...help.visibleOptions(command).map((one) => item(one.flags, help.optionDescription(one))),
+      ...help
+        .visibleArguments(command)
+        .map((visibleArgument) => item(`<${visibleArgument.name()}>`, help.argumentDescription(visibleArgument))),
+      ...help.visibleOptions(command).map((visibleOption) => item(visibleOption.flags, help.optionDescription(visibleOption))),
     ];
     const examples = (EXAMPLES[path] ?? []).map((line) => `${roff(line)}\n`);
     return `${title}${rows.join('')}.PP\nExamples:\n.PP\n.EX\n${examples.join('')}.EE\n${path === '' ? '.SH COMMANDS\n' : ''}`;

@@ -61,8 +61,8 @@ async function list(given: ConfigArguments & { readonly changed?: true; readonly
 async function show(rule: string, given: ConfigArguments): Promise<string> {
   const policies = await readPolicies(given);
   const name = ruleNameOf(rule, policies);
-  const { check, from } = listedRules(policies).find((one) => one.name === name)!;
-  const row = POLICIES.find((one) => one.name === name);
+  const { check, from } = listedRules(policies).find((listedRule) => listedRule.name === name)!;
+  const row = POLICIES.find((policy) => policy.name === name);
   const former = row?.former && `${row.former.check}${row.former.name === undefined ? '' : ` (as ${row.former.name})`}`;
   return [
     name,
@@ -93,7 +93,7 @@ interface Persona {
 }
 function parsePersona(text: string): Persona {
   const [scope, role = ''] = text.split('-');
-  const known = SCOPES.find((one) => one === scope);
+  const known = SCOPES.find((candidate) => candidate === scope);
   if (!known || !DEFAULT_ROLES.includes(role))
     throw new InvalidArgumentError(
       `It must be SCOPE-ROLE, such as owner-member. Scopes: ${SCOPES.join(', ')}. Roles: ${DEFAULT_ROLES.join(', ')}.`,

@@ -55,7 +55,11 @@ export async function serve({ stateDir, roles: named, logFormat, ...given }: Ser
   for (const warning of warnings) log.warn(warning);
   await keepCapabilities();
   const server = await startServer({
-    ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
+    options,
+    roles,
+    stateDir,
+    log,
+    measured: createMetrics({ process: true }),
     databaseUrl: process.env['DATABASE_URL'] || undefined,
   });
   reloads.push(() => server.reload());

@@ -49,7 +49,7 @@ async function control(machine: string | undefined, words: readonly string[], { 
     readonly machines?: readonly MachineStatus[];
   };
   if (json) printJson(answer);
-  else for (const one of answer.machines ?? [answer]) print(printable(line(one)));
+  else for (const item of answer.machines ?? [answer]) print(printable(line(item)));
 }
 
 export function addControlCommand(simulate: Command): void {

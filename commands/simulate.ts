@@ -151,9 +151,18 @@ async function simulate(given: Arguments): Promise<void> {
   const bootUrl = given.bootUrl ?? (base === undefined ? undefined : await findBootUrlOf(base, given.configFile, stop.signal));
   if (stop.signal.aborted) return;
   const fleet = await startFleet({
-    ...{ count, first: given.first, host, agentPort: given.agentPort, protocols: KINDS[given.bmcs]!, log },
-    ...{ ipmi: place(given.ipmi), redfish: place(given.redfish), faults: startingFaults(given.faults) },
-    ...{ clock: systemClock, random: randomBytes, behaviour: { bootMs: given.bootMs, stepMs: given.stepMs } },
+    count,
+    first: given.first,
+    host,
+    agentPort: given.agentPort,
+    protocols: KINDS[given.bmcs]!,
+    log,
+    ipmi: place(given.ipmi),
+    redfish: place(given.redfish),
+    faults: startingFaults(given.faults),
+    clock: systemClock,
+    random: randomBytes,
+    behaviour: { bootMs: given.bootMs, stepMs: given.stepMs },
     ...(qemu ? { qemu } : {}),
     ...(given.seed === undefined ? {} : { seed: given.seed }),
     ...(bootUrl === undefined ? {} : { bootUrl }),
@@ -186,7 +195,7 @@ async function simulate(given: Arguments): Promise<void> {
   }
 }
 
-const gather = (one: string, before: readonly string[]): readonly string[] => [...before, one];
+const gather = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 const faultsHelp = Object.entries(FAULTS)
   .map(([name, { about }]) => `  ${name.padEnd(16)} ${about}`)
   .join('\n');

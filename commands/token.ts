@@ -26,14 +26,14 @@ const onTokens = (given: SetupArguments, work: (store: TokenStore) => Promise<vo
   });
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-const MOST_DAYS = 3650;
+const MAX_DAYS = 3650;
 /** Converts `90d`, `12h`, `30m` or `never` to a time. Null: never. */
 function parseExpires(text: string): string | null {
   if (text === 'never') return null;
   const [, amount, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const milliseconds = Number(amount) * (UNITS[unit ?? ''] ?? NaN);
-  if (!(milliseconds > 0 && milliseconds <= MOST_DAYS * UNITS['d']!))
-    throw new InvalidArgumentError(`must be a duration such as 90d, 12h or 30m, at most ${MOST_DAYS}d, or never.`);
+  if (!(milliseconds > 0 && milliseconds <= MAX_DAYS * UNITS['d']!))
+    throw new InvalidArgumentError(`must be a duration such as 90d, 12h or 30m, at most ${MAX_DAYS}d, or never.`);
   return timestamp(systemClock.now() + milliseconds);
 }
 /** Returns a parser that checks an argument as this option of a grant. */
@@ -86,8 +86,14 @@ async function create({
     const key = await secrets.shared(API_TOKEN_KEY, () => randomBytes(32).toString('hex'));
     const token = makeApiToken(key, randomBytes);
     const record = {
-      ...{ name, user_name: user, roles: grant.roles, project: grant.project, domain: grant.domain, system },
-      ...{ created_at: timestamp(systemClock.now()), expires_at: expires },
+      name,
+      user_name: user,
+      roles: grant.roles,
+      project: grant.project,
+      domain: grant.domain,
+      system,
+      created_at: timestamp(systemClock.now()),
+      expires_at: expires,
     };
     if (!(await tokens.create(record, apiTokenHash(token))))
       throw new Error(`there is a token ${name} already: choose another name, or revoke it first`);

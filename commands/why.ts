@@ -26,7 +26,7 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)
     : paint(31, `${node} cannot be deployed now: ${blocked === 1 ? 'one thing is' : `${blocked} things are`} in the way.`);
-  const of = (result: CheckResult['result']): readonly CheckResult[] => answer.checks.filter((one) => one.result === result);
+  const of = (result: CheckResult['result']): readonly CheckResult[] => answer.checks.filter((check) => check.result === result);
   const problems = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
     const [mark, colour] = MARKS[result];
     return [

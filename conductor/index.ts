@@ -12,8 +12,8 @@ import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
-import type { Hardware } from './core/hardware';
-import { createHardware } from './core/create-hardware';
+import type { Hardware } from './hardware/hardware';
+import { createHardware } from './hardware/create-hardware';
 import { FLOWS } from './flows';
 import { createPolls } from './engine/polls';
 import { readAccelerators } from './inspection/hooks/accelerators';
@@ -53,7 +53,7 @@ export interface RunningConductor extends ConductorApi {
 /** How long work may take to end after the conductor stops; then it is abandoned. Milliseconds. */
 const ABANDON_MS = 10_000;
 /** The longest timer of Node.js. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 /** Pause between two attempts to register the name. */
 const REGISTER_PAUSE_MS = 1000;
 
@@ -171,7 +171,9 @@ function createContext(
     nova: createNovaEvents({
       nova: parts.connections.services.nova,
       enabled: options['nova.send_power_notifications'],
-      ...{ log, clock, signal },
+      log,
+      clock,
+      signal,
       track: (work) => context.track(work),
     }),
     nodesBeingRead: new Set(),
@@ -202,7 +204,7 @@ async function stopConductor(
     clock.sleep(milliseconds, AbortSignal.any([ended.signal, ...signals])).catch(() => {});
   const seconds = options[drain ? 'DEFAULT.drain_shutdown_timeout' : 'conductor.graceful_shutdown_timeout'];
   const idle = workers.idle();
-  await Promise.race([idle, atMost(seconds === 0 ? LONGEST_MS : seconds * 1000, ...(now ? [now] : []))]);
+  await Promise.race([idle, atMost(seconds === 0 ? MAX_MS : seconds * 1000, ...(now ? [now] : []))]);
   running.stopping.abort(new Error('The conductor is stopping.'));
   await Promise.race([Promise.all([idle, periodics]), atMost(ABANDON_MS)]);
   ended.abort();

@@ -13,7 +13,7 @@ import type { Calls, ConductorApi } from './conductor';
 import type { Lookup, VolumeKind } from './core/call-types';
 import { consoleInfo, setConsole } from './requests/console';
 import type { Context } from './core/context';
-import { defaultInterface } from './core/hardware';
+import { defaultInterface } from './hardware/hardware';
 import { heartbeat } from './engine/heartbeat';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './requests/indicators';
 import { continueInspection } from './flows/continue-inspection';

@@ -58,7 +58,7 @@ export function chosen(
     return values.map((text) => ({ key, value: text, from: variable }));
   }
   const names = [key, ...formerly];
-  if (repeated) return files.flatMap((file) => names.toReversed().flatMap((one) => file.get(one) ?? []));
-  const file = files.findLast((one) => names.some((alias) => one.has(alias)));
+  if (repeated) return files.flatMap((file) => names.toReversed().flatMap((item) => file.get(item) ?? []));
+  const file = files.findLast((candidate) => names.some((alias) => candidate.has(alias)));
   return file?.get(names.find((alias) => file.has(alias))!)?.slice(-1) ?? [];
 }

@@ -37,7 +37,7 @@ export function routeAddress(routes: string, interfaces: Interfaces): string | u
     .filter(
       ([, destination, , flags, , , , mask]) => destination === '00000000' && mask === '00000000' && (parseInt(flags!, 16) & UP) !== 0,
     )
-    .sort((one, other) => Number(one[6]) - Number(other[6]));
+    .sort((left, right) => Number(left[6]) - Number(right[6]));
   for (const [name, , gateway] of defaults) {
     const addresses = interfaces[name!]?.filter(({ family }) => family === 'IPv4') ?? [];
     const via = addressIn(gateway!);
@@ -87,6 +87,11 @@ export const HOST_VALUES: Readonly<Record<string, HostValue>> = {
 /** Options that have no value before the start, unless they are set. */
 export const NEEDS_START: ReadonlySet<string> = new Set([
   ...Object.keys(HOST_VALUES),
-  ...['api.host_ip', 'json_rpc.host_ip', 'DEFAULT.listen_address', 'service_catalog.endpoint_override', 'deploy.http_url'],
-  ...['deploy.external_http_url', 'inspector_service.callback_url'],
+  'api.host_ip',
+  'json_rpc.host_ip',
+  'DEFAULT.listen_address',
+  'service_catalog.endpoint_override',
+  'deploy.http_url',
+  'deploy.external_http_url',
+  'inspector_service.callback_url',
 ]);

@@ -66,7 +66,7 @@ function readValues(
   };
   /** The value of a reference. Throws an Error. */
   const textFor = (name: string, section: string): string => {
-    const key = meantBy(name, section).find((one) => ROW_OF.has(one) || others.has(one));
+    const key = meantBy(name, section).find((candidate) => ROW_OF.has(candidate) || others.has(candidate));
     if (key === undefined) throw new Error(`refers to $${name}, which is not an option here: write the value itself, or $$ for a dollar`);
     const row = ROW_OF.get(key);
     if (!row) return otherText(key);

@@ -1,9 +1,9 @@
 /** References of a value to other options, as oslo.config reads them: `$name`, `${name}`, `$section.name`; `$$` and `\$` are one `$`. */
 
 /** A value that refers to others has at most this many characters: values that refer to each other twice would double in each step. */
-const LONGEST = 65_536;
+const MAX = 65_536;
 /** Values nest at most this deep. */
-const MOST_NESTED = 50;
+const MAX_NESTED = 50;
 
 /**
  * Replaces the references of a text.
@@ -16,7 +16,7 @@ export function replaceReferences(text: string, lookup: (name: string) => string
       const name = braced ?? bare;
       return name === undefined ? '$' : lookup(name);
     });
-  if (replaced.length > LONGEST && replaced.length > text.length) throw new Error('is too long with the values of its references');
+  if (replaced.length > MAX && replaced.length > text.length) throw new Error('is too long with the values of its references');
   return replaced;
 }
 
@@ -24,7 +24,7 @@ export function replaceReferences(text: string, lookup: (name: string) => string
 export function withoutCycles<T>(read: (key: string) => T): (key: string) => T {
   const reading = new Set<string>();
   return (key) => {
-    if (reading.has(key) || reading.size > MOST_NESTED) throw new Error('refers to itself, directly or through other options');
+    if (reading.has(key) || reading.size > MAX_NESTED) throw new Error('refers to itself, directly or through other options');
     reading.add(key);
     try {
       return read(key);

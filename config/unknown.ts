@@ -21,12 +21,12 @@ export function reasonFor(key: string): string {
 }
 
 /** A warning names at most this many options, and counts the others. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 /** At most this many warnings; the last one counts the other options. */
-const MOST_WARNINGS = 50;
+const MAX_WARNINGS = 50;
 const listed = (places: readonly Place[]): string => {
-  const named = places.slice(0, MOST_NAMED).map(({ key, from }) => `${formatOptionName(key)} (${from})`);
-  return [...named, ...(places.length > MOST_NAMED ? [`and ${places.length - MOST_NAMED} more`] : [])].join(', ');
+  const named = places.slice(0, MAX_NAMED).map(({ key, from }) => `${formatOptionName(key)} (${from})`);
+  return [...named, ...(places.length > MAX_NAMED ? [`and ${places.length - MAX_NAMED} more`] : [])].join(', ');
 };
 
 export function warningsOf(unknown: readonly Place[]): readonly string[] {
@@ -39,9 +39,9 @@ export function warningsOf(unknown: readonly Place[]): readonly string[] {
     groups.set(group, found);
   }
   const all = [...groups.values()];
-  const more = all.slice(MOST_WARNINGS).reduce((sum, { places }) => sum + places.length, 0);
+  const more = all.slice(MAX_WARNINGS).reduce((sum, { places }) => sum + places.length, 0);
   return [
-    ...all.slice(0, MOST_WARNINGS).map(({ because, places }) => `without effect: ${listed(places)}: ${because}`),
+    ...all.slice(0, MAX_WARNINGS).map(({ because, places }) => `without effect: ${listed(places)}: ${because}`),
     ...(more > 0 ? [`without effect: ${more} more options, which bloomery check lists`] : []),
   ];
 }

@@ -38,13 +38,13 @@ interface OpenConsole {
 }
 
 /** Bytes that may wait for a client that does not read. Beyond them the client is disconnected. */
-const MOST_UNREAD = 1 << 20;
+const MAX_UNREAD = 1 << 20;
 const NEW_LINE: readonly number[] = [0x0a, 0x0d];
 const TILDE = 0x7e;
 /** Time for a client to read why it is disconnected. */
 const FAREWELL_MS = 1000;
 /** setTimeout fires at once for longer times. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** `~B` at the start of a line sends a break, `~.` ends the connection: the escapes of ipmitool's console. */
 function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?: 'break' | 'end' } {
@@ -77,7 +77,7 @@ function disconnect(socket: Socket, why: string): void {
 
 function endInTime(socket: Socket, limitMs: number): void {
   if (limitMs === 0) return;
-  const timer = setTimeout(() => disconnect(socket, 'the session reached its time limit'), Math.min(limitMs, LONGEST_TIMER_MS));
+  const timer = setTimeout(() => disconnect(socket, 'the session reached its time limit'), Math.min(limitMs, MAX_TIMER_MS));
   timer.unref();
   socket.once('close', () => clearTimeout(timer));
 }
@@ -91,7 +91,7 @@ async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<voi
   let line: Line;
   try {
     line = await setup.open((bytes) => {
-      if (socket.writableLength > MOST_UNREAD) socket.destroy();
+      if (socket.writableLength > MAX_UNREAD) socket.destroy();
       else if (socket.writable) socket.write(bytes);
     }, gone.signal);
   } catch (error) {

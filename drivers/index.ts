@@ -37,8 +37,12 @@ import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot-interfaces/vir
 export const INTERFACES: Interfaces = {
   bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
   boot: {
-    ...{ ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
-    ...{ 'redfish-virtual-media': redfishVirtualMediaBoot, 'redfish-https': redfishHttpsBoot },
+    ipxe: ipxeBoot,
+    pxe: pxeBoot,
+    'http-ipxe': httpIpxeBoot,
+    fake: fakeBoot,
+    'redfish-virtual-media': redfishVirtualMediaBoot,
+    'redfish-https': redfishHttpsBoot,
   },
   console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },

@@ -58,7 +58,9 @@ export function readHardware(
     const listed = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
     // As in Ironic, an empty list means the first interface of each enabled type.
     const wanted =
-      listed.length > 0 ? listed : typeNames.flatMap((name) => hardwareTypes[name]![kind].find((one) => exists(kind, one)) ?? []);
+      listed.length > 0
+        ? listed
+        : typeNames.flatMap((name) => hardwareTypes[name]![kind].find((candidate) => exists(kind, candidate)) ?? []);
     const available = [...new Set(wanted)].filter((name) => Object.hasOwn(interfaces[kind], name));
     const missing = wanted.filter((name) => !available.includes(name));
     // A configuration of Ironic may name interfaces that this version does not have: they are only logged.
@@ -103,12 +105,12 @@ export function readHardware(
               ? `hardware type ${typeName} does not support this interface, of [DEFAULT]enabled_hardware_types`
               : `not enabled: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${enabledOf[kind].join(', ')}`),
         );
-      const hasService = (one: string): boolean =>
-        (interfaces[kind] as Readonly<Record<string, Interface>>)[one]!.hasService?.(options) ?? true;
+      const hasService = (value: string): boolean =>
+        (interfaces[kind] as Readonly<Record<string, Interface>>)[value]!.hasService?.(options) ?? true;
       const name = preferred !== null && possible.includes(preferred) ? preferred : (enabled[kind].find(hasService) ?? enabled[kind][0]);
       if (name === undefined)
         problems.push(
-          `hardware type ${typeName} would have no ${kind} interface: enable one of ${type[kind].filter((one) => exists(kind, one)).join(', ')} ` +
+          `hardware type ${typeName} would have no ${kind} interface: enable one of ${type[kind].filter((candidate) => exists(kind, candidate)).join(', ')} ` +
             `in [DEFAULT]enabled_${kind}_interfaces`,
         );
       return name ?? '';

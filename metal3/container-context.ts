@@ -77,7 +77,13 @@ export function contextOf(environment: Environment, findings: Findings): Contain
   const proxy = tls && /^(?:true|1|yes|on)$/i.test(get('IRONIC_REVERSE_PROXY_SETUP'));
   return {
     ...findings,
-    ...{ get, host, conf, tls, scheme, certificate, proxy },
+    get,
+    host,
+    conf,
+    tls,
+    scheme,
+    certificate,
+    proxy,
     everywhere: findings.hasIpv6 ? '::' : '0.0.0.0',
     data: get('CUSTOM_DATA_DIR', '/data'),
     baseUrl: get('IRONIC_BASE_URL', `${scheme}://${host}:${get('IRONIC_ACCESS_PORT', '6385')}`),

@@ -167,8 +167,9 @@ export function httpdPorts(environment: Environment, context: ContainerContext, 
     ...(proxy
       ? [
           port('api', {
-            ...{ host: own, port: portOf('IRONIC_LISTEN_PORT', get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'))) },
-            ...{ what: 'the API, IRONIC_LISTEN_PORT' },
+            host: own,
+            port: portOf('IRONIC_LISTEN_PORT', get('IRONIC_LISTEN_PORT', get('IRONIC_ACCESS_PORT', '6385'))),
+            what: 'the API, IRONIC_LISTEN_PORT',
             tls: tlsOf(certificate, get('IRONIC_SSL_PROTOCOL'), get('IRONIC_TLS_12_CIPHERS')),
           }),
         ]
@@ -176,11 +177,9 @@ export function httpdPorts(environment: Environment, context: ContainerContext, 
     ...(mediaTls
       ? [
           port('media', {
-            ...{
-              host: context.everywhere,
-              port: portOf('VMEDIA_TLS_PORT', get('VMEDIA_TLS_PORT', '8083')),
-              what: 'media, VMEDIA_TLS_PORT',
-            },
+            host: context.everywhere,
+            port: portOf('VMEDIA_TLS_PORT', get('VMEDIA_TLS_PORT', '8083')),
+            what: 'media, VMEDIA_TLS_PORT',
             tls: tlsOf(mediaCertificate, get('IRONIC_VMEDIA_SSL_PROTOCOL'), get('IRONIC_VMEDIA_TLS_12_CIPHERS')),
           }),
         ]

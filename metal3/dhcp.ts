@@ -29,8 +29,15 @@ const refuse = (name: string, item: string, why: string): never => {
 
 /** dnsmasq's names and numbers of DHCP options → keys of [boot]dhcp_subnet. */
 const OPTIONS: Readonly<Record<string, 'gateway' | 'dns' | 'domain' | 'mtu'>> = {
-  ...{ 'option:router': 'gateway', '3': 'gateway', 'option:dns-server': 'dns', '6': 'dns', 'option6:dns-server': 'dns' },
-  ...{ 'option:domain-name': 'domain', '15': 'domain', 'option:mtu': 'mtu', '26': 'mtu' },
+  'option:router': 'gateway',
+  '3': 'gateway',
+  'option:dns-server': 'dns',
+  '6': 'dns',
+  'option6:dns-server': 'dns',
+  'option:domain-name': 'domain',
+  '15': 'domain',
+  'option:mtu': 'mtu',
+  '26': 'mtu',
 };
 type Keys = Readonly<Partial<Record<'gateway' | 'dns' | 'domain' | 'mtu', readonly string[]>>>;
 interface OptionLine {
@@ -173,7 +180,7 @@ export function dhcpOptions(context: ContainerContext, { subnets }: DhcpPlan, ht
     'dhcp.dhcp_provider': subnets.length > 0 ? 'builtin' : 'none',
     'boot.interface': name,
     'boot.dhcp_subnet': subnets,
-    'boot.dhcp_max_unknown': MOST_UNKNOWN,
+    'boot.dhcp_max_unknown': MAX_UNKNOWN,
     'pxe.ipxe_bootfile_name': 'undionly.kpxe',
     'pxe.uefi_ipxe_bootfile_name': `${snp}-x86_64.efi`,
     'pxe.ipxe_bootfile_name_by_arch': { aarch64: `${snp}-arm64.efi` },
@@ -181,4 +188,4 @@ export function dhcpOptions(context: ContainerContext, { subnets }: DhcpPlan, ht
   };
 }
 /** This container knows no nodes, so that all addresses may go to unknown machines. */
-const MOST_UNKNOWN = 1 << 20;
+const MAX_UNKNOWN = 1 << 20;

@@ -11,7 +11,7 @@ import { printableText } from '../model/log';
 const FOLDER = '/shared/log/ironic/deploy';
 const CHECK_MS = 2000;
 /** Bytes of an unpacked archive that are printed; the rest is dropped. */
-const MOST_BYTES = 256 << 20;
+const MAX_BYTES = 256 << 20;
 const BLOCK = 512;
 
 interface Member {
@@ -41,8 +41,8 @@ async function unpack(path: string): Promise<Buffer> {
   const collect = new Writable({
     write(piece: Buffer, _, done) {
       size += piece.length;
-      if (size <= MOST_BYTES) pieces.push(piece);
-      done(size <= MOST_BYTES ? null : new Error('it is too large'));
+      if (size <= MAX_BYTES) pieces.push(piece);
+      done(size <= MAX_BYTES ? null : new Error('it is too large'));
     },
   });
   // The data before an error is printed nevertheless.
@@ -69,7 +69,7 @@ async function print(folder: string, name: string, write: (line: string) => void
 async function versionsIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(folder).catch(() => []);
   const found = new Map<string, string>();
-  for (const name of names.filter((one) => one.endsWith('.tar.gz')).sort()) {
+  for (const name of names.filter((candidate) => candidate.endsWith('.tar.gz')).sort()) {
     const status = await stat(join(folder, name)).catch(() => undefined);
     if (status?.isFile()) found.set(name, `${status.size} ${status.mtimeMs}`);
   }

@@ -11,7 +11,7 @@ const GUARD = /(?:TLS|SSL|CERT|CIPHER|CURVE|AUTH|HTPASSWD|PASSWORD|TOKEN|SECURE|
 const NAMES = new Set(VARIABLES.flatMap(({ name, formerly = [] }) => [name, ...formerly]));
 /** The value of a variable, by its name or an older one; else its default. */
 function valueOf({ name, formerly = [], preset = '' }: Variable, context: ContainerContext): string {
-  const given = [name, ...formerly].map((one) => context.get(one)).find((one) => one !== '');
+  const given = [name, ...formerly].map((item) => context.get(item)).find((candidate) => candidate !== '');
   return given ?? (typeof preset === 'string' ? preset : preset(context));
 }
 
@@ -46,7 +46,7 @@ export function ironicSettings(environment: Environment, context: ContainerConte
 /** The text of ironic.conf. */
 export function configurationFile(settings: Settings): string {
   const sections = new Map<string, string[]>();
-  for (const [key, value] of Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1))) {
+  for (const [key, value] of Object.entries(settings).sort(([entry], [other]) => (entry < other ? -1 : 1))) {
     const dot = key.indexOf('.');
     if (/[\r\n]/.test(value)) throw new Metal3Error(`[${key.slice(0, dot)}]${key.slice(dot + 1)}: its value has more than one line`);
     const lines = sections.get(key.slice(0, dot)) ?? [];

@@ -22,7 +22,7 @@ interface ComponentRow {
 }
 const objects = (value: Json): readonly JsonObject[] | undefined => (Array.isArray(value) ? value.filter(isObject) : undefined);
 const object = (value: Json): JsonObject => (isObject(value) ? value : {});
-const one = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
+const objectsOf = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
 const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
 
 /** Not compared: names of disks and interfaces, IP addresses of interfaces, link states, and the kernel's rounded memory size. */
@@ -42,16 +42,16 @@ export const COMPONENTS = {
     keys: ['bus'],
     compared: ['vendor_id', 'product_id', 'class', 'revision'],
   },
-  cpu: { of: ({ cpu }) => one(cpu), keys: [], compared: ['model_name', 'architecture', 'count', 'socket_count'] },
-  memory: { of: ({ memory }) => one(memory), keys: [], compared: ['physical_mb', 'present_mb'] },
+  cpu: { of: ({ cpu }) => objectsOf(cpu), keys: [], compared: ['model_name', 'architecture', 'count', 'socket_count'] },
+  memory: { of: ({ memory }) => objectsOf(memory), keys: [], compared: ['physical_mb', 'present_mb'] },
   memory_module: {
     of: ({ memory }) => objects(object(memory)['modules']),
     keys: ['locator'],
     compared: ['size_mb', 'manufacturer', 'part_number', 'serial_number', 'speed_mts'],
   },
-  system: { of: ({ system_vendor: system }) => one(system), keys: [], compared: ['manufacturer', 'product_name', 'serial_number'] },
+  system: { of: ({ system_vendor: system }) => objectsOf(system), keys: [], compared: ['manufacturer', 'product_name', 'serial_number'] },
   firmware: {
-    of: ({ system_vendor: system }) => one(object(system)['firmware']),
+    of: ({ system_vendor: system }) => objectsOf(object(system)['firmware']),
     keys: [],
     compared: ['vendor', 'version', 'build_date'],
   },
@@ -79,12 +79,12 @@ export interface HardwareChange {
   readonly after: JsonObject | null;
 }
 
-const LONGEST_KEY = 255;
+const MAX_KEY = 255;
 const keyOf = (row: ComponentRow, name: Component, thing: JsonObject): string | undefined => {
   if (row.keys.length === 0) return name;
   const key = row.keys.map((member) => thing[member]).find((value) => typeof value === 'string' && value !== '');
   // PostgreSQL refuses U+0000 in texts.
-  return (key as string | undefined)?.replaceAll('\0', '').slice(0, LONGEST_KEY);
+  return (key as string | undefined)?.replaceAll('\0', '').slice(0, MAX_KEY);
 };
 /** Several entries with the same key (multipath) count as one component. */
 function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> | undefined {
@@ -98,10 +98,10 @@ function byKey(row: ComponentRow, name: Component, record: HardwareRecord): Read
   return things;
 }
 /** Characters of a value from a host; longer values are cut. */
-const LONGEST_VALUE = 255;
+const MAX_VALUE = 255;
 const shown = (value: Json): Json => {
   const text = typeof value === 'string' ? value : canonical(value);
-  return text.length > LONGEST_VALUE ? text.slice(0, LONGEST_VALUE) : value;
+  return text.length > MAX_VALUE ? text.slice(0, MAX_VALUE) : value;
 };
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, shown(thing[name])]])));

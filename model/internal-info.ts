@@ -25,7 +25,7 @@ const MOMENTS = {
   'instance end': ['deploy end'],
   'inspect end': [],
 } as const satisfies Record<string, readonly string[]>;
-export type Moment = keyof typeof MOMENTS;
+type Moment = keyof typeof MOMENTS;
 
 /** Work that must wait while the node has the key, since the machine may restart by itself. */
 type Deferred = 'power sync' | 'fast track';
@@ -152,7 +152,7 @@ const included = (moment: Moment): readonly Moment[] => [moment, ...MOMENTS[mome
 const FORGOTTEN = Object.fromEntries(
   (Object.keys(MOMENTS) as Moment[]).map((moment) => {
     const moments = included(moment);
-    const concerned = rows.filter(([, { forgotten = [] }]) => forgotten.some((one) => moments.includes(one)));
+    const concerned = rows.filter(([, { forgotten = [] }]) => forgotten.some((candidate) => moments.includes(candidate)));
     return [moment, Object.fromEntries(concerned.map(([key, { becomes }]) => [key, becomes]))];
   }),
 ) as Readonly<Record<Moment, InternalChanges>>;

@@ -87,7 +87,9 @@ export function createBoundedLog(log: Log, clock: Pick<Clock, 'now' | 'sleep'>, 
         waitForEnd(now);
       };
     return {
-      ...{ info: at('info'), warn: at('warn'), error: at('error') },
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
       debug: (message, fields) => target.debug(message, fields),
       child: (fields) => bounded(target.child(fields)),
     };

@@ -7,7 +7,7 @@ export const MASK = '******';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 /** Whether both texts are equal. Digests are compared in constant time, so that the duration reveals neither lengths nor contents. */
-export const isSameSecret = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+export const isSameSecret = (left: string, right: string): boolean => timingSafeEqual(digest(left), digest(right));
 
 /** A key that contains one of these words, in either case, holds a secret. */
 const WORDS = [
@@ -83,15 +83,15 @@ const INSTANCE_KEYS = ['configdrive', 'image_url'];
 const MORE_KEYS = [...DRIVER_KEYS, ...INSTANCE_KEYS];
 const isSecretKey = (key: string): boolean => SECRET.test(key) || MORE_KEYS.includes(key);
 /** Limits in characters for one text and for all values that a message quotes. Searching longer ones for secrets would take too long. */
-const MOST_OF_TEXT = 4096;
-const MOST_OF_ALL = 64 * 1024;
+const MAX_OF_TEXT = 4096;
+const MAX_OF_ALL = 64 * 1024;
 /** Each item of a list and member of an object counts as this many characters, in addition to its text. */
 const OF_VALUE = 4;
 /** A copy of a request's data for quotation in a message. Secrets in objects and JSON patches are masked; long texts and lists are cut. */
 export function withoutSecrets(value: unknown): unknown {
-  let left = MOST_OF_ALL;
+  let left = MAX_OF_ALL;
   const ofText = (text: string): string => {
-    const most = Math.min(left, MOST_OF_TEXT);
+    const most = Math.min(left, MAX_OF_TEXT);
     left -= Math.min(text.length, most);
     return text.length > most ? `${maskText(text.slice(0, most), MASK)}…` : maskText(text, MASK);
   };

@@ -18,8 +18,8 @@ const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const REMOTE = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LONG = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400];
 
-/** Maximum number of series of a sensor metric. Its labels contain values from machines, which conductor/core/sensor-readings.ts limits. */
-const MOST_SENSORS = 500_000;
+/** Maximum number of series of a sensor metric. Its labels contain values from machines, which conductor/periodic/sensor-samples.ts limits. */
+const MAX_SENSORS = 500_000;
 
 // One row per line, so that the columns are easy to read.
 // prettier-ignore
@@ -76,11 +76,11 @@ export const METRICS = {
   bloomery_recorder_changes_total: { kind: 'counter', help: 'Hardware changes that recorders reported.', labels: ['component', 'kind'] },
   bloomery_recorder_nodes: { kind: 'gauge', help: 'Nodes with a hardware record, by the age of their last push (`fresh` or `stale`). Equal in every process with the API role, so use `max without (instance)`.', labels: ['state'] },
 
-  baremetal_sensor_reading: { kind: 'gauge', help: 'Last value of a sensor of a machine, in the unit of its label. Absent if the sensor has no value or could not be read.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'kind', 'entity_id', 'sensor_id', 'unit'], most: MOST_SENSORS },
-  baremetal_fan_status: { kind: 'gauge', help: 'Status of a fan of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
-  baremetal_power_status: { kind: 'gauge', help: 'Status of a power supply of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
-  baremetal_drive_status: { kind: 'gauge', help: 'Status of a drive of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
-  baremetal_last_payload_timestamp_seconds: { kind: 'gauge', help: "Time of the last reading of a machine's sensors.", labels: ['node_uuid', 'node_name', 'instance_uuid'], most: MOST_SENSORS },
+  baremetal_sensor_reading: { kind: 'gauge', help: 'Last value of a sensor of a machine, in the unit of its label. Absent if the sensor has no value or could not be read.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'kind', 'entity_id', 'sensor_id', 'unit'], most: MAX_SENSORS },
+  baremetal_fan_status: { kind: 'gauge', help: 'Status of a fan of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
+  baremetal_power_status: { kind: 'gauge', help: 'Status of a power supply of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
+  baremetal_drive_status: { kind: 'gauge', help: 'Status of a drive of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
+  baremetal_last_payload_timestamp_seconds: { kind: 'gauge', help: "Time of the last reading of a machine's sensors.", labels: ['node_uuid', 'node_name', 'instance_uuid'], most: MAX_SENSORS },
 
   bloomery_notifications_total: { kind: 'counter', help: 'Notifications by driver (log, webhook) and outcome: sent, lost.', labels: ['driver', 'outcome'] },
   bloomery_notifications_waiting: { kind: 'gauge', help: 'Queued notifications.', labels: [] },

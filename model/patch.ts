@@ -118,15 +118,15 @@ export const valuesAt = (patch: readonly PatchOperation[], path: string): readon
   patch.filter((operation) => operation.path === path && operation.op !== 'remove').map(({ value }) => value);
 
 /** Whether two JSON values are equal. */
-export function equalJson(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const keys = Object.keys(one);
+export function equalJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
+  if (Array.isArray(left) !== Array.isArray(right)) return false;
+  const keys = Object.keys(left);
   return (
-    keys.length === Object.keys(other).length &&
+    keys.length === Object.keys(right).length &&
     keys.every(
-      (key) => Object.hasOwn(other, key) && equalJson((one as Record<string, unknown>)[key], (other as Record<string, unknown>)[key]),
+      (key) => Object.hasOwn(right, key) && equalJson((left as Record<string, unknown>)[key], (right as Record<string, unknown>)[key]),
     )
   );
 }

@@ -51,14 +51,14 @@ function chunks(value: string, width: number, last: number): string[] {
  * @param width characters per line
  */
 export function pformat(value: unknown, width: number): string {
-  const write = (one: unknown, indent: number, allowance: number): string => {
-    const whole = repr(one);
-    if (whole.length <= width - indent - allowance || one === null) return whole;
+  const write = (item: unknown, indent: number, allowance: number): string => {
+    const whole = repr(item);
+    if (whole.length <= width - indent - allowance || item === null) return whole;
     const next = `\n${' '.repeat(indent + 1)}`;
-    if (typeof one === 'string') return chunks(one, width - indent, allowance).join(`\n${' '.repeat(indent)}`);
-    if (typeof one !== 'object') return whole;
-    const isList = Array.isArray(one);
-    const members = Object.entries(one);
+    if (typeof item === 'string') return chunks(item, width - indent, allowance).join(`\n${' '.repeat(indent)}`);
+    if (typeof item !== 'object') return whole;
+    const isList = Array.isArray(item);
+    const members = Object.entries(item);
     const written = members.map(([key, member], index) => {
       const label = isList ? '' : `${text(key)}: `;
       return label + write(member, indent + 1 + label.length, index === members.length - 1 ? allowance + 1 : 1);

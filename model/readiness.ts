@@ -109,7 +109,7 @@ export function waitEnd(
 /** The last requests of the machine, the latest first. */
 function lastRequests(requests: BootRequests | undefined): string {
   if (!requests) return '';
-  const known = Object.entries(requests).sort(([, one], [, other]) => (one < other ? 1 : -1));
+  const known = Object.entries(requests).sort(([, entry], [, other]) => (entry < other ? 1 : -1));
   if (known.length === 0) return '; its machine has sent no boot request by DHCP, TFTP or HTTP';
   return `; the last boot requests of its machine: ${known.map(([protocol, at]) => `${protocol} at ${at}`).join(', ')}`;
 }
@@ -388,7 +388,7 @@ export function readiness(facts: Facts): Readiness {
       ? { ...none, result: found.severity ?? check.severity, message: found.message, todo: found.todo }
       : { ...none, result: 'ok' };
   });
-  const codes = (result: Severity): readonly string[] => checks.filter((one) => one.result === result).map(({ code }) => code);
+  const codes = (result: Severity): readonly string[] => checks.filter((check) => check.result === result).map(({ code }) => code);
   const blockers = codes('blocks');
   return {
     node: node.uuid,

@@ -6,17 +6,18 @@ import type { ConductorRecord } from './records';
 export const conductorsServing = (
   alive: readonly ConductorRecord[],
   { driver, conductor_group: group }: { readonly driver: string; readonly conductor_group: string },
-): readonly ConductorRecord[] => alive.filter((one) => one.conductor_group === group && Object.hasOwn(one.drivers, driver));
+): readonly ConductorRecord[] =>
+  alive.filter((candidate) => candidate.conductor_group === group && Object.hasOwn(candidate.drivers, driver));
 
 /** The candidate with the highest rendezvous hash for the key. */
 export function chooseByHash(candidates: readonly ConductorRecord[], key: string): ConductorRecord | undefined {
   if (candidates.length < 2) return candidates[0];
   let best: ConductorRecord | undefined;
   let highest = '';
-  for (const one of candidates) {
-    const weight = createHash('sha256').update(`${one.hostname}\0${key}`).digest('hex');
+  for (const candidate of candidates) {
+    const weight = createHash('sha256').update(`${candidate.hostname}\0${key}`).digest('hex');
     if (best && weight <= highest) continue;
-    best = one;
+    best = candidate;
     highest = weight;
   }
   return best;

@@ -42,9 +42,9 @@ export function shortened(text: string, most: number): string {
 }
 
 /** Code units of an error or an event in a record. */
-export const LONGEST_ERROR = 65_535;
+export const MAX_ERROR = 65_535;
 /** Columns that quote errors of others. */
 const QUOTING: ReadonlySet<string> = new Set(['last_error', 'maintenance_reason', 'event']);
 export const isQuoting = (column: string): boolean => QUOTING.has(column);
 /** The text as a record has it: longer ones that quote others are shortened, because refusing them would hide the error. */
-export const quotable = (column: string, text: string): string => (isQuoting(column) ? shortened(text, LONGEST_ERROR) : text);
+export const quotable = (column: string, text: string): string => (isQuoting(column) ? shortened(text, MAX_ERROR) : text);

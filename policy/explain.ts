@@ -42,8 +42,8 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
       // For `or` the first member that passes decides, for `and` the first that does not. If there is none, all members decide.
       case 'and':
       case 'or': {
-        const one = rule.rules.find((member) => allows(member) === (rule.kind === 'or'));
-        return one ? deciding(one) : rule.rules.map(deciding).join(` ${rule.kind} `);
+        const decisive = rule.rules.find((member) => allows(member) === (rule.kind === 'or'));
+        return decisive ? deciding(decisive) : rule.rules.map(deciding).join(` ${rule.kind} `);
       }
       default:
         return formatRule(rule);
@@ -52,10 +52,10 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   const rule = ruleNamed(set, name) ?? { kind: 'never' };
   const alternatives = alternativesOf(rule);
   const passed = alternatives.find(allows);
-  const clauses = (passed ? [passed] : alternatives).map((one) => ({
-    text: formatRule(one),
-    decided: deciding(one),
-    passed: one === passed,
+  const clauses = (passed ? [passed] : alternatives).map((alternative) => ({
+    text: formatRule(alternative),
+    decided: deciding(alternative),
+    passed: alternative === passed,
   }));
   const scopes = POLICIES.find((row) => row.name === name)?.scopes ?? [];
   const scope = scopeOf(caller);

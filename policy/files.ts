@@ -187,7 +187,7 @@ export function compileFiles(options: PolicyOptions, { rules, places }: PolicyFi
     return compilePolicies(options, rules);
   } catch (error) {
     if (!(error instanceof RuleReferenceError)) throw error;
-    const name = error.names.find((one) => places.has(one));
+    const name = error.names.find((candidate) => places.has(candidate));
     throw name === undefined ? error : pointing(places.get(name)!, name, error.message);
   }
 }

@@ -16,16 +16,16 @@ export const NO_GRANT: Grant = {
 };
 
 /** The most characters of an id or a name, and the most entries of a list. */
-const MOST_CHARACTERS = 255;
-const MOST_ROLES = 100;
+const MAX_CHARACTERS = 255;
+const MAX_ROLES = 100;
 /** Whether it is an id or a name that a column of the database can hold. */
 export const isName = (value: unknown): value is string =>
   // eslint-disable-next-line no-control-regex -- control characters are refused
-  typeof value === 'string' && value.length > 0 && value.length <= MOST_CHARACTERS && !/[\u0000-\u001f\u007f]/.test(value);
+  typeof value === 'string' && value.length > 0 && value.length <= MAX_CHARACTERS && !/[\u0000-\u001f\u007f]/.test(value);
 
 /** Text → one member of a grant. Throws an Error that says what was expected. */
 function nameOf(text: string): string {
-  if (!isName(text)) throw new Error(`must be an id or a name of at most ${MOST_CHARACTERS} characters`);
+  if (!isName(text)) throw new Error(`must be an id or a name of at most ${MAX_CHARACTERS} characters`);
   return text;
 }
 function rolesOf(text: string): readonly string[] {
@@ -33,7 +33,7 @@ function rolesOf(text: string): readonly string[] {
     .split(',')
     .map((role) => role.trim())
     .filter((role) => role !== '');
-  if (roles.length > MOST_ROLES || !roles.every(isName)) throw new Error(`must be at most ${MOST_ROLES} roles, separated by commas`);
+  if (roles.length > MAX_ROLES || !roles.every(isName)) throw new Error(`must be at most ${MAX_ROLES} roles, separated by commas`);
   return withImpliedRoles(roles);
 }
 function systemOf(text: string): boolean {

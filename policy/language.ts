@@ -248,8 +248,9 @@ const textOf = (value: Exclude<PolicyValue, undefined>): string => (typeof value
  * oslo.policy compares everything as text, so that a project with the ID "None" owns what has no owner. Here a value equals values of its
  * own kind only.
  */
-const isSame = (one: Exclude<PolicyValue, undefined>, other: Exclude<PolicyValue, undefined>): boolean =>
-  one === other || (typeof one === 'object' && typeof other === 'object' && one !== null && other !== null && repr(one) === repr(other));
+const isSame = (left: Exclude<PolicyValue, undefined>, right: Exclude<PolicyValue, undefined>): boolean =>
+  left === right ||
+  (typeof left === 'object' && typeof right === 'object' && left !== null && right !== null && repr(left) === repr(right));
 /** Whether a rule names the value. `None`, `True` and `False` are not texts. */
 const isNamed = (value: Exclude<PolicyValue, undefined>, written: string): boolean =>
   textOf(value) === written && !(typeof value === 'string' && CONSTANTS.includes(written));
@@ -356,14 +357,14 @@ export function compileRule<Caller, Target>(
       return (caller, target) => !check(caller, target);
     }
     case 'and': {
-      const checks = rule.rules.map((one) => compileRule(one, vocabulary, refer));
+      const checks = rule.rules.map((item) => compileRule(item, vocabulary, refer));
       return (caller, target) => {
         for (const check of checks) if (!check(caller, target)) return false;
         return true;
       };
     }
     case 'or': {
-      const checks = rule.rules.map((one) => compileRule(one, vocabulary, refer));
+      const checks = rule.rules.map((item) => compileRule(item, vocabulary, refer));
       return (caller, target) => {
         for (const check of checks) if (check(caller, target)) return true;
         return false;

@@ -15,7 +15,7 @@ interface LiveEnforcer {
 }
 
 /** More than these are only counted. */
-const MOST_WARNINGS = 50;
+const MAX_WARNINGS = 50;
 
 /**
  * @param checkMs milliseconds between checks of the files
@@ -45,8 +45,8 @@ export async function startEnforcer(
     for (const link of dangling) log.warn('a policy file is skipped: it is a symbolic link to a file that does not exist', { file: link });
     const warnings = warningsOf(options, files);
     for (const warning of unknownRoles(options, files.rules)) log.warn(warning);
-    for (const warning of warnings.slice(0, MOST_WARNINGS)) log.warn(`policy: ${warning}`);
-    if (warnings.length > MOST_WARNINGS) log.warn(`policy: and ${warnings.length - MOST_WARNINGS} warnings more`);
+    for (const warning of warnings.slice(0, MAX_WARNINGS)) log.warn(`policy: ${warning}`);
+    if (warnings.length > MAX_WARNINGS) log.warn(`policy: and ${warnings.length - MAX_WARNINGS} warnings more`);
     for (const file of known)
       if (!files.files.includes(file)) log.warn('a policy file was removed: the defaults of its rules apply', { file });
     if (known.length > 0 || files.files.length > 0) log.info('policy files read', { files: files.files, rules: files.rules.size });

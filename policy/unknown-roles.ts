@@ -19,7 +19,7 @@ export function unknownRoles(options: PolicyOptions & GrantOptions, files: FileR
   if (!named) return [];
   return (['system_roles', 'project_roles'] as const).flatMap((option) =>
     [...new Set(Object.values(options[`oidc.${option}`]))]
-      .filter((role) => !withImpliedRoles([role]).some((one) => named.has(one)))
+      .filter((role) => !withImpliedRoles([role]).some((withImpliedRole) => named.has(withImpliedRole)))
       .map((role) => {
         const meant = suggestionFor(role.toLowerCase(), [...named]);
         return `[oidc]${option}: no rule names the role ${role}${meant === undefined ? '' : `; did you mean ${meant}?`}`;

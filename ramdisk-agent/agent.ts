@@ -101,11 +101,13 @@ async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<vo
   const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
   const boot = bootInterface === null ? null : plainMac(bootInterface);
   const ready = (): boolean => {
-    const linked = readInterfaces(machine.tree, machine.addresses()).filter((one) => one.has_carrier);
+    const linked = readInterfaces(machine.tree, machine.addresses()).filter((candidate) => candidate.has_carrier);
     const alone = machine.clock.now() >= began + IPV6_ALONE_MS;
-    const usable = linked.filter((one) => one.ipv4_address || (alone && one.ipv6_address && !/^fe[89ab]/i.test(one.ipv6_address)));
+    const usable = linked.filter(
+      (candidate) => candidate.ipv4_address || (alone && candidate.ipv6_address && !/^fe[89ab]/i.test(candidate.ipv6_address)),
+    );
     if (inspectionDhcpAll) return linked.length > 0 && usable.length === linked.length;
-    return usable.some((one) => boot === null || one.mac_address === boot);
+    return usable.some((candidate) => boot === null || candidate.mac_address === boot);
   };
   const began = machine.clock.now();
   const end = began + inspectionDhcpWait * 1000;
@@ -123,7 +125,7 @@ async function lookup(machine: Machine, server: Api, minor: number, uuid: string
   const end = clock.now() + parameters.lookupTimeout * 1000;
   for (let pause = parameters.lookupInterval; ; pause = Math.min(60, pause * 2)) {
     try {
-      const macs = readInterfaces(machine.tree, machine.addresses()).map((one) => one.mac_address);
+      const macs = readInterfaces(machine.tree, machine.addresses()).map((item) => item.mac_address);
       return await server.lookup(minor, macs, uuid);
     } catch (error) {
       if (clock.now() > end) throw new AgentError('LookupNodeError', reasonOf(error), { cause: error });

@@ -36,7 +36,7 @@ export interface Runner {
 }
 
 /** An agent serves one deployment, so only a faulty conductor causes more results than this. The oldest are dropped. */
-const MOST_KEPT = 1000;
+const MAX_KEPT = 1000;
 
 /** @param progressed called after each tenth (10 %) of a command's work */
 export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log, progressed: () => void = () => {}): Runner {
@@ -73,7 +73,7 @@ export function runner(commands: Commands, newId: () => string, finished: () => 
     const entry = { now: { ...base, command_status: 'RUNNING' } as CommandResult, end: Promise.resolve().then(() => work()) };
     results.set(id, entry);
     for (const oldest of results.keys()) {
-      if (results.size <= MOST_KEPT) break;
+      if (results.size <= MAX_KEPT) break;
       results.delete(oldest);
     }
     return id;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const SECTOR = 2048;
 /** Limits for folders and files, since the drive's content is not trusted. */
-const LARGEST = 4 << 20;
+const MAX = 4 << 20;
 
 interface Extent {
   readonly at: number;
@@ -38,7 +38,7 @@ function readImage(path: string, names: readonly string[]): string | null {
   const file = openSync(path, 'r');
   try {
     const read = (at: number, size: number): Buffer => {
-      if (size > LARGEST) throw new Error(`${path} has a folder or file of ${size} bytes`);
+      if (size > MAX) throw new Error(`${path} has a folder or file of ${size} bytes`);
       const bytes = Buffer.alloc(size);
       return bytes.subarray(0, readSync(file, bytes, 0, size, at));
     };

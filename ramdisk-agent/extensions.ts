@@ -54,7 +54,7 @@ function remember(machine: Machine, params: JsonObject): void {
 }
 
 function stepNamed(name: unknown, kind: StepKind): (typeof STEPS)[number] {
-  const row = STEPS.find((one) => one.step === name && one.priority[kind] !== undefined);
+  const row = STEPS.find((step) => step.step === name && step.priority[kind] !== undefined);
   if (!row) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(name)}`);
   return row;
 }

@@ -62,13 +62,13 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
     else failures.push(`Failed to load collector ${name}`);
   }
   return {
-    inventory: { ...inventory, interfaces: inventory.interfaces.map((one) => ({ ...one, lldp: withLldp(one.name) })) },
+    inventory: { ...inventory, interfaces: inventory.interfaces.map((item) => ({ ...item, lldp: withLldp(item.name) })) },
     ...rootDiskOf(inventory.disks),
     boot_interface: inventory.boot?.pxe_interface ?? null,
     configuration: { collectors, managers: [{ name: MANAGER.name, version: MANAGER.version }] },
     ...(Object.assign({}, ...found) as JsonObject),
     ...(collectors.includes('logs') ? { logs: await collectLogs(machine.run, log.text(), clock.now()) } : {}),
-    error: failures.length > 0 ? `The following errors were encountered:\n${failures.map((one) => `* ${one}`).join('\n')}` : null,
+    error: failures.length > 0 ? `The following errors were encountered:\n${failures.map((failure) => `* ${failure}`).join('\n')}` : null,
   };
 }
 

@@ -74,7 +74,11 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[]) => Promise<vo
   network: (words) => network(words, { tree: tree(), run, clock: systemClock, log: plainLog() }),
   dhcpv6: (words) =>
     dhcpv6(words, {
-      ...{ addresses: networkInterfaces, run, clock: systemClock, random: randomBytes, log: plainLog() },
+      addresses: networkInterfaces,
+      run,
+      clock: systemClock,
+      random: randomBytes,
+      log: plainLog(),
       resolver: '/etc/resolv.conf',
     }),
 };

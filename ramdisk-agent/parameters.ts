@@ -109,7 +109,7 @@ function split(word: string): [string, string] {
 
 function read(kind: ParameterKind, text: string): string | number | boolean | readonly string[] | undefined {
   if (kind === 'text') return text;
-  if (kind === 'list') return text.split(',').filter((one) => one !== '');
+  if (kind === 'list') return text.split(',').filter((part) => part !== '');
   if (kind === 'flag') return !['0', 'false', 'no', 'off', 'f', 'n'].includes(text.toLowerCase());
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
 }

@@ -16,7 +16,7 @@ function isHardware(tree: Tree, { name }: InventoryDisk): boolean {
   const own = name.replace('/dev/', '').replaceAll('/', '!');
   // The transport of a multipath device is that of its paths.
   const paths = tree.list(`/sys/block/${own}/slaves`);
-  return !VIRTUAL.test(name) && ![own, ...paths].some((one) => REMOTE.includes(transport(tree, one)));
+  return !VIRTUAL.test(name) && ![own, ...paths].some((path) => REMOTE.includes(transport(tree, path)));
 }
 const firmwareOf = (tree: Tree, { name }: InventoryDisk): string | null => {
   const base = `/sys/block/${name.replace('/dev/', '').replaceAll('/', '!')}/device`;
@@ -68,8 +68,14 @@ export async function readHardware(environment: HostEnvironment): Promise<Hardwa
   const hardware = {
     disks: found.disks.filter((disk) => isHardware(tree, disk)).map((disk) => ({ ...disk, firmware: firmwareOf(tree, disk) })),
     interfaces: interfaces.map(({ name, mac_address, vendor, product, pci_address, driver, client_id }, index) => ({
-      ...{ name, mac_address: ownAddress(tree, name) ?? mac_address },
-      ...{ vendor, product, pci_address, driver, client_id, firmware: firmware[index] },
+      name,
+      mac_address: ownAddress(tree, name) ?? mac_address,
+      vendor,
+      product,
+      pci_address,
+      driver,
+      client_id,
+      firmware: firmware[index],
     })),
     pci_devices: orNull(readPciDevices(tree).filter(({ bus }) => isPhysical(tree, `/sys/bus/pci/devices/${bus as string}`))),
     // The frequency may be the current one.

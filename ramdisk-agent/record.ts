@@ -48,7 +48,7 @@ function numberOf(name: string, text: string, least: number, most: number): numb
   return value;
 }
 
-const [LEAST_INTERVAL, MOST_INTERVAL] = [1, 86_400];
+const [LEAST_INTERVAL, MAX_INTERVAL] = [1, 86_400];
 function readGiven(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -62,7 +62,7 @@ interface DriveSettings extends Partial<Identity> {
   /** Why the drive could not be read. */
   readonly problem?: string;
 }
-const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MOST_INTERVAL;
+const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MAX_INTERVAL;
 /** The settings on the config drive. Without a drive, or settings on it, only `problem` may be set. @internal */
 export function settingsOnDrive(path: string): DriveSettings {
   try {
@@ -104,7 +104,7 @@ export async function record(words: readonly string[]): Promise<void> {
   const interval =
     given.interval === undefined
       ? (settingsOnDrive(drive).interval ?? 300)
-      : numberOf('interval', given.interval, LEAST_INTERVAL, MOST_INTERVAL);
+      : numberOf('interval', given.interval, LEAST_INTERVAL, MAX_INTERVAL);
   if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
   const host = tree(given.root);
   // With a wrong root, all hardware would seem to be gone.

@@ -12,7 +12,7 @@ interface Pace {
   readonly jitter: number;
 }
 /** The longest pause, in intervals, so that one or two failed pushes do not make a record stale ([recorder]stale_after). */
-const LONGEST_PAUSE = 2;
+const MAX_PAUSE = 2;
 
 /**
  * Milliseconds until the next push, after this many consecutive failures. Failures never shorten the pause, so that the load by recorders
@@ -21,7 +21,7 @@ const LONGEST_PAUSE = 2;
  * @internal
  */
 export const pauseAfter = ({ intervalMs, jitter }: Pace, failures: number, random: () => number): number =>
-  intervalMs * Math.min(1 + failures / 2, LONGEST_PAUSE) * (1 + jitter * (2 * random() - 1));
+  intervalMs * Math.min(1 + failures / 2, MAX_PAUSE) * (1 + jitter * (2 * random() - 1));
 /** Spreads the first pushes of hosts that start together. @internal */
 export const firstPause = ({ intervalMs }: Pace, random: () => number): number => intervalMs * random();
 

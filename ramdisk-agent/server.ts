@@ -28,7 +28,7 @@ interface ServerOptions {
 }
 
 /** A command may contain a config drive of 64 MiB, base64 encoded. */
-const LARGEST_BODY = 100 * 2 ** 20;
+const MAX_BODY = 100 * 2 ** 20;
 
 /** Resolves when the server listens. */
 export async function serve(options: ServerOptions): Promise<Server> {
@@ -128,7 +128,7 @@ async function read(request: IncomingMessage): Promise<Buffer> {
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > LARGEST_BODY) throw new AgentError('InvalidContentError', `larger than ${LARGEST_BODY} bytes`);
+    if (size > MAX_BODY) throw new AgentError('InvalidContentError', `larger than ${MAX_BODY} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -71,7 +71,7 @@ async function eraseEach(
   for (const disk of disks) if (!isReadOnly(tree, disk)) await (await openDisk(machine, disk)).close();
   const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
   const failures: string[] = [];
-  const one = async (disk: FoundDisk): Promise<void> => {
+  const eraseDisk = async (disk: FoundDisk): Promise<void> => {
     const report = (percent: number): void => {
       percents.set(disk.name, percent);
       progress([...percents.values()].reduce((sum, each) => sum + each, 0) / disks.length);
@@ -93,7 +93,7 @@ async function eraseEach(
   };
   const queue = [...disks];
   const worker = async (): Promise<void> => {
-    for (let disk = queue.shift(); disk; disk = queue.shift()) await one(disk);
+    for (let disk = queue.shift(); disk; disk = queue.shift()) await eraseDisk(disk);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   if (failures.length > 0) throw new AgentError('BlockDeviceEraseError', failures.join('; '));

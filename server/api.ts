@@ -52,7 +52,10 @@ export function startApis(context: StoreContext, parts: ApiParts): void {
   const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
-    ...{ store, clock, log: log.child({ component: 'api' }), options },
+    store,
+    clock,
+    log: log.child({ component: 'api' }),
+    options,
     ...(localConductor ? { here: localConductor } : {}),
     ...(rpc ? { client: rpc.client } : {}),
   });

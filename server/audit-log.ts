@@ -22,7 +22,7 @@ const MAX_WAITING_BYTES = 4 * 2 ** 20;
 const BATCH_BYTES = 64 * 1024;
 /** Waits for the reader of a full pipe, or for space. Each wait is twice the previous one. */
 const FIRST_RETRY_MS = 5;
-const LONGEST_RETRY_MS = 200;
+const MAX_RETRY_MS = 200;
 const STOP_TIMEOUT_MS = 2000;
 
 /** Only the owner may read it. An existing file keeps its mode. */
@@ -105,7 +105,7 @@ export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: L
       } catch (error) {
         fail(error);
         await delay(retryMs, undefined, { ref: false });
-        retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
+        retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
       }
       if (done < batch.length) continue;
       waitingBytes -= batch.length;

@@ -55,8 +55,17 @@ export async function startBoot(
   const requests = createBootRequestLog(store.boots, clock, log);
   stops.push(async () => requests.stop());
   const http = await startHttpBoot({
-    ...{ options, store, filter, requests, glance: services.glance, log, clock, metrics, hosts: bootHostsOf(options, 'boot.http_host') },
-    ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
+    options,
+    store,
+    filter,
+    requests,
+    glance: services.glance,
+    log,
+    clock,
+    metrics,
+    hosts: bootHostsOf(options, 'boot.http_host'),
+    tls: tlsOf(options, 'boot'),
+    secondTls: tlsOf(options, 'boot with TLS'),
     ...(reports ? { reports } : {}),
   });
   stops.push(() => http.stop());

@@ -105,7 +105,11 @@ export async function startConductorRole(
   const apiUrl = catalogUrl(given, services);
   const connections = {
     services,
-    ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
+    ipmi: ipmi.ipmi,
+    sdrCache: ipmi.sdrCache,
+    consoles,
+    redfish,
+    biosRegistries: createRegistryCache(),
     ...(introspection ? { introspection } : {}),
     ...(switches ? { switches } : {}),
     ...(networkTraits ? { networkTraits } : {}),
@@ -119,7 +123,11 @@ export async function startConductorRole(
     await switches?.close();
   });
   const conductor = await startConductor({
-    ...{ store, options, clock, metrics, notifier },
+    store,
+    options,
+    clock,
+    metrics,
+    notifier,
     log: log.child({ component: 'conductor', host: options['DEFAULT.host'] }),
     random: randomBytes,
     connections: measureConnections(connections, metrics),

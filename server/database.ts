@@ -36,7 +36,9 @@ export function startDatabase(
         record: 1024 * given['database.max_record_size'],
         configdrive: 1024 * given['database.max_configdrive_size'],
       },
-      ...{ clock, metrics, log: log.child({ component: 'store' }) },
+      clock,
+      metrics,
+      log: log.child({ component: 'store' }),
       ...(inventories ? { inventories } : {}),
     });
     stops.push(() => store.close());

@@ -83,7 +83,9 @@ export async function listenHttp({ options, limits, address, what, tls, log }: L
   log.info('listening', { address: bound, for: what });
   let closing: Promise<void> | undefined;
   return {
-    ...{ port, bound, scheme },
+    port,
+    bound,
+    scheme,
     answer: (given) => {
       listener = given;
     },

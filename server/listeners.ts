@@ -30,7 +30,10 @@ export async function openListeners({ given, roles, stops, reloads, metrics, log
     const listener = await listenHttp({
       options: { ...serverOptions(given), expectsProxyHeaders: 'path' in address && given['api.unix_socket_proxy_protocol'] },
       limits: clientLimits(given, metrics, LISTENERS[role]),
-      ...{ address, what, tls: tlsOf(given, 'api'), log },
+      address,
+      what,
+      tls: tlsOf(given, 'api'),
+      log,
     });
     stops.push(() => listener.close());
     reloads.push(() => listener.reload());

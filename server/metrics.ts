@@ -87,7 +87,8 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
     Object.fromEntries(
       all.flatMap(({ name, values }): (readonly [string, Total])[] => {
         const kind = (METRICS as Readonly<Record<string, MetricRow>>)[name]?.kind;
-        const sum = (of: string): number => values.reduce((total, one) => total + ((one.metricName ?? name) === of ? one.value : 0), 0);
+        const sum = (of: string): number =>
+          values.reduce((total, value) => total + ((value.metricName ?? name) === of ? value.value : 0), 0);
         if (kind === 'counter') return [[`ironic.conductor.${name}`, { type: 'counter', count: sum(name) }]];
         if (kind !== 'histogram') return [];
         return [[`ironic.conductor.${name}`, { type: 'timer', count: sum(`${name}_count`), sum: 1000 * sum(`${name}_sum`) }]];

@@ -37,7 +37,7 @@ interface ServerSetup {
   /** A postgresql:// URL with precedence over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }
-export interface Server {
+interface Server {
   /** The API's URL on this host; undefined without that role, and where it listens on a Unix socket. */
   readonly apiUrl?: string;
   readonly bootUrl?: string;
@@ -85,13 +85,18 @@ async function startAll(context: StartContext): Promise<Started> {
 
   const initial: StoreContext = {
     ...context,
-    ...{ store, services },
+    store,
+    services,
     options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
   };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };
   const complete: StoreContext = { ...initial, options };
   const notifications = createNotifier({
-    ...{ options, clock, metrics, random: randomBytes, log: log.child({ component: 'notifications' }) },
+    options,
+    clock,
+    metrics,
+    random: randomBytes,
+    log: log.child({ component: 'notifications' }),
     host: options['DEFAULT.host'],
   });
   stops.push(() => notifications.stop());
@@ -135,7 +140,15 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   const stopping = new AbortController();
   let stopOptions: StopOptions;
   const context: StartContext = {
-    ...{ given, roles, stateDir, log, clock, metrics, scrape, databaseUrl, sharesDatabase },
+    given,
+    roles,
+    stateDir,
+    log,
+    clock,
+    metrics,
+    scrape,
+    databaseUrl,
+    sharesDatabase,
     stops: [],
     reloads: [],
     loginStatus: { refusal: undefined },

@@ -2,7 +2,7 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { httpBasic } from '../api/auth/http-basic';
-import { createHardware } from '../conductor/core/create-hardware';
+import { createHardware } from '../conductor/hardware/create-hardware';
 import { checkInspectionOptions } from '../conductor/index';
 import { checkAccess } from '../config/access';
 import { usesNeutron } from '../config/derived';
@@ -44,8 +44,8 @@ function allowedFolderWarnings(options: LoadedOptions, stateDir: string): readon
   const own = ownFiles(options, resolve(stateDir)).map((path) => ({ path, real: realPath(path) }));
   return options['conductor.file_url_allowed_paths'].flatMap((folder) => {
     const real = realPath(folder);
-    const refusal = refusalOf(real, { allowed: [real], own: own.map((one) => one.real) });
-    const inside = own.find((one) => contains(real, one.real));
+    const refusal = refusalOf(real, { allowed: [real], own: own.map((item) => item.real) });
+    const inside = own.find((candidate) => contains(real, candidate.real));
     const problem =
       refusal?.kind === 'protected'
         ? `is in ${refusal.path}, so that all its files are refused`

@@ -8,7 +8,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 export const isDatabaseDown = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
 
@@ -26,7 +26,7 @@ export async function retryWhileDatabaseDown<T>(
     if (!isTemporary(error) || signal.aborted) return undefined;
     if (!isRetried) log.warn('temporary failure: the work is retried', { reason: reasonOf(error) });
     isRetried = true;
-    return Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+    return Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), MAX_PAUSE_MS);
   });
   if (isRetried) log.info('the retried work succeeded');
   return answer;

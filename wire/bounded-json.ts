@@ -17,10 +17,10 @@ export interface JsonLimits {
   readonly foreign?: true;
 }
 /** Characters of one number. IEEE 754 needs at most 767 significant digits. */
-const LONGEST_NUMBER = 1024;
+const MAX_NUMBER = 1024;
 
 /** Most blanks in a row, counted from the beginning of a slice. JSON.parse would read megabytes of them without a pause. */
-const MOST_BLANKS = 16 * 1024;
+const MAX_BLANKS = 16 * 1024;
 
 /** Limits by kind of document. The largest real documents have a tenth of these values. */
 export const JSON_LIMITS = {
@@ -75,7 +75,7 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
     const from = at;
     while (at < end && IS_BLANK[bytes[at]!] === 1) at++;
     const blanks = state.blanks + at - from;
-    if (blanks > MOST_BLANKS) throw new JsonLimitError('blanks');
+    if (blanks > MAX_BLANKS) throw new JsonLimitError('blanks');
     state.blanks = at < end ? 0 : blanks;
     if (at > from) digits = 0;
   }
@@ -87,7 +87,7 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
       continue;
     }
     if (IS_NUMBER[byte] === 1) {
-      if (++digits > LONGEST_NUMBER) throw new JsonLimitError('number');
+      if (++digits > MAX_NUMBER) throw new JsonLimitError('number');
       continue;
     }
     digits = 0;

@@ -69,7 +69,7 @@ const CODE = `
 
 const IDLE_MS = 10_000;
 /** Milliseconds for each piece. The first one needs the most, for the parsing: a second for the largest body. */
-const LONGEST_MS = 60_000;
+const MAX_MS = 60_000;
 const thread = createThread<Question, Answer>(CODE, { data: PIECE, idleMs: IDLE_MS });
 
 type Container = unknown[] | Record<string, unknown>;
@@ -93,11 +93,7 @@ export function parseInThread(bytes: Uint8Array, nextTurn: () => Promise<void>):
     const copy = new Uint8Array(bytes);
     const root: unknown[] = [];
     const containers: Container[] = [root];
-    for (
-      let answer = await ask({ bytes: copy }, LONGEST_MS, [copy.buffer]);
-      answer !== undefined;
-      answer = await ask(undefined, LONGEST_MS)
-    ) {
+    for (let answer = await ask({ bytes: copy }, MAX_MS, [copy.buffer]); answer !== undefined; answer = await ask(undefined, MAX_MS)) {
       if ('error' in answer) throw new SyntaxError(answer.error);
       add(containers[answer.into]!, answer);
       for (const at of answer.opens) containers.push(answer.values[at] as Container);

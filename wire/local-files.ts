@@ -45,8 +45,10 @@ export const contains = (folder: string, path: string): boolean => {
 
 /** Checks a path without access to the disk. */
 export function refusalOf(path: string, { allowed, own, system = true }: FileRules): Refusal | undefined {
-  const folder = system ? (SYSTEM.find((one) => contains(one, path)) ?? path.split('/').find((name) => KEYS.has(name))) : undefined;
-  const kept = own.find((one) => contains(resolve(one), path));
+  const folder = system
+    ? (SYSTEM.find((candidate) => contains(candidate, path)) ?? path.split('/').find((name) => KEYS.has(name)))
+    : undefined;
+  const kept = own.find((candidate) => contains(resolve(candidate), path));
   const found = folder ?? kept;
   if (found !== undefined) return { kind: 'protected', path: found };
   return allowed.some((folder) => contains(resolve(folder), path)) ? undefined : { kind: 'outside' };

@@ -29,7 +29,7 @@ export function macLists(options: MacListOptions): MacLists {
   const allowed = patterns('[pxe_filter]allow_macs', options['pxe_filter.allow_macs']);
   const denied = patterns('[pxe_filter]deny_macs', options['pxe_filter.deny_macs']);
   return {
-    isAllowed: (mac) => allowed.length === 0 || allowed.some((one) => one.test(mac)),
-    isDenied: (mac) => denied.some((one) => one.test(mac)),
+    isAllowed: (mac) => allowed.length === 0 || allowed.some((candidate) => candidate.test(mac)),
+    isDenied: (mac) => denied.some((candidate) => candidate.test(mac)),
   };
 }

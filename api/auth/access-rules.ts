@@ -41,7 +41,7 @@ interface RuledRequest {
 /** Rules are compared without the trailing slash of their path. */
 const unslashed = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
 /** In characters. No path of the API is longer. */
-const LONGEST_PATH = 1024;
+const MAX_PATH = 1024;
 /**
  * Whether a rule allows each path that the request stands for (spellings.ts).
  * @param serviceType of this service; null: no rule allows anything
@@ -52,7 +52,7 @@ export function isAllowed(
   serviceType: string | null,
   spellings: Spellings,
 ): boolean {
-  if (path.length > LONGEST_PATH) return false;
+  if (path.length > MAX_PATH) return false;
   const paths = spellings(path) ?? [];
   const allows = (name: string): boolean =>
     rules.some((rule) => rule.service === serviceType && rule.method === method && matchesPath(unslashed(rule.path), name));

@@ -41,7 +41,12 @@ function strategyOf({ options, log, clock, metrics, service, spellings = UNALIAS
     case 'keystone': {
       const own = options['keystone_authtoken.service_type'];
       return keystone({
-        ...{ options, log, clock, metrics, signal, spellings },
+        options,
+        log,
+        clock,
+        metrics,
+        signal,
+        spellings,
         ...(loginStatus ? { loginStatus } : {}),
         serviceType: service === 'baremetal' || own === null ? own : service,
       });

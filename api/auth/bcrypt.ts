@@ -16,7 +16,7 @@ const CODE = `
   const { compareSync } = require(workerData);
   parentPort.on('message', ({ password, digest }) => parentPort.postMessage(compareSync(password, digest)));`;
 /** A check takes a tenth of a second at the usual cost, and twice as long for each further step. */
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
 const ONE_AT_A_TIME = { inAll: 1, ofSource: 1 };
 /** Further checks are refused. The limit of one source is lower, so that a client that guesses passwords leaves room for others. */
@@ -30,6 +30,5 @@ export function createBcrypt(): Bcrypt {
     refusal: () => new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'),
   });
   const thread = createThread<{ readonly password: string; readonly digest: string }, boolean>(CODE, { data: require.resolve('bcryptjs') });
-  return (password, digest, { source, wasRight }) =>
-    turn(source, () => thread.use((ask) => ask({ password, digest }, LONGEST_MS)), wasRight);
+  return (password, digest, { source, wasRight }) => turn(source, () => thread.use((ask) => ask({ password, digest }, MAX_MS)), wasRight);
 }

@@ -64,10 +64,10 @@ const CACHE_TTL_MS = 60_000;
 const CACHE_SIZE = 1024;
 
 /** The largest file, in bytes: room for tens of thousands of users. */
-const MOST_BYTES = 4 * 2 ** 20;
+const MAX_BYTES = 4 * 2 ** 20;
 /** Reads the file that an option names. @throws HtpasswdError, with a line for the operator, when the file cannot be used */
 function usableFile<T>(option: string, path: string, parse: (text: string) => T): () => T {
-  const file = watchedFile(path, MOST_BYTES, parse);
+  const file = watchedFile(path, MAX_BYTES, parse);
   try {
     file();
   } catch (error) {

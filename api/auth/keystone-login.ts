@@ -35,7 +35,8 @@ type KeystoneLogin = (user: KeystoneUser, source: string) => Promise<Login>;
 export function createKeystoneLogin({ options, clock, log, signal }: LoginParts): KeystoneLogin {
   const timeoutMs = options['keystone_authtoken.http_connect_timeout'] * 1000;
   const logIn = createPasswordLogin(keystoneSettings(options, SECTION), {
-    ...{ clock, signal },
+    clock,
+    signal,
     retries: { attemptTimeoutMs: timeoutMs, timeoutMs, connect: { retries: 0 }, status: { retries: 0 }, statuses: [] },
   });
   const turn = createFairTurns({ running: RUNNING, waiting: WAITING, refusal: unavailable });

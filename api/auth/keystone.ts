@@ -54,7 +54,8 @@ export function keystone({ options, log, clock, metrics, serviceType, spellings,
   const session = createKeystoneSession(settings, {
     clock,
     retries: {
-      ...{ attemptTimeoutMs: timeoutMs, timeoutMs },
+      attemptTimeoutMs: timeoutMs,
+      timeoutMs,
       connect: { retries: options['keystone_authtoken.http_request_max_retries'] },
       status: { retries: 0 },
       statuses: [],
@@ -68,7 +69,10 @@ export function keystone({ options, log, clock, metrics, serviceType, spellings,
     loginStatus &&
     createOwnLogin({
       authenticate: () => session.endpoint({ ...identity, serviceType: 'identity' }),
-      ...{ status: loginStatus, clock, log, signal },
+      status: loginStatus,
+      clock,
+      log,
+      signal,
     });
   login?.start();
   const tokens = createValidatedTokens({
@@ -80,7 +84,9 @@ export function keystone({ options, log, clock, metrics, serviceType, spellings,
       return contents && { ...contents, caller: callerOf(contents) };
     },
     cacheMs: options['keystone_authtoken.token_cache_time'] * 1000,
-    ...{ clock, log, metrics },
+    clock,
+    log,
+    metrics,
   });
   const challenge = `Keystone uri="${options['keystone_authtoken.www_authenticate_uri'] ?? options['keystone_authtoken.auth_url']}"`;
   const refused = (): Unauthenticated => {

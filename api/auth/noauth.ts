@@ -7,8 +7,8 @@ import { NOBODY } from '../../policy/caller';
 import type { Strategy } from '../resource/handler';
 
 /** The most characters of a header that are read. */
-const MOST_CHARACTERS = 1024;
-const MOST_ROLES = 100;
+const MAX_CHARACTERS = 1024;
+const MAX_ROLES = 100;
 
 /** The headers of Keystone's middleware, and their former names. The first one that is given counts. */
 const HEADERS = {
@@ -26,7 +26,7 @@ const SYSTEM = ['openstack-system-scope'];
 function textOf(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
   for (const name of names) {
     const value = headers[name];
-    if (value !== undefined) return (Array.isArray(value) ? value[0]! : value).slice(0, MOST_CHARACTERS) || null;
+    if (value !== undefined) return (Array.isArray(value) ? value[0]! : value).slice(0, MAX_CHARACTERS) || null;
   }
   return null;
 }
@@ -35,7 +35,7 @@ const rolesOf = (text: string): readonly string[] =>
     .split(',')
     .map((role) => role.trim().toLowerCase())
     .filter((role) => role !== '')
-    .slice(0, MOST_ROLES);
+    .slice(0, MAX_ROLES);
 
 export const noauth: Strategy = {
   identify: async (headers) => ({

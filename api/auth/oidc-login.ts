@@ -40,7 +40,7 @@ export interface OpenIdLogin {
 
 const RUNNING = { inAll: 16, ofSource: 4 };
 const WAITING = { inAll: 256, ofSource: 32 };
-const LONGEST_VALUE = 4096;
+const MAX_VALUE = 4096;
 /** The part of a token's lifetime after which it is renewed. */
 const RENEWAL_PART = 0.75;
 
@@ -90,7 +90,7 @@ export function createOpenIdLogin(parts: ProviderParts<LoginOptions>): OpenIdLog
     // RFC 9207 §2.4.
     if (issuer !== null && issuer !== provider.issuer) throw new LoginFailed('token', 'the answer is of another issuer');
     if (query.has('error')) throw new LoginFailed('denied', `the provider answers ${query.get('error')?.slice(0, 100)}`);
-    if (!code || code.length > LONGEST_VALUE) throw new LoginFailed('provider', 'the provider sent no code');
+    if (!code || code.length > MAX_VALUE) throw new LoginFailed('provider', 'the provider sent no code');
     return code;
   }
 

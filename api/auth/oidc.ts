@@ -21,8 +21,8 @@ type OidcOptions = ProviderOptions &
   >;
 
 /** Longer tokens are refused before anything of them is read. */
-const MOST_TOKEN_CHARACTERS = 12_288;
-const MOST_ROLES = 1000;
+const MAX_TOKEN_CHARACTERS = 12_288;
+const MAX_ROLES = 1000;
 /** How long a verified token is cached. Its signature is not verified again during this time. */
 const CACHE_TTL_MS = 60_000;
 const CACHE_SIZE = 4096;
@@ -49,7 +49,7 @@ function nameIn(claims: Claims, path: string | null): string | null {
 function namesIn(claims: Claims, path: string): readonly string[] {
   const value = claimOf(claims, path) ?? [];
   const names: unknown = typeof value === 'string' ? value.split(' ').filter((name) => name !== '') : value;
-  if (!Array.isArray(names) || names.length > MOST_ROLES || !names.every(isName)) throw invalidToken();
+  if (!Array.isArray(names) || names.length > MAX_ROLES || !names.every(isName)) throw invalidToken();
   return names;
 }
 
@@ -94,7 +94,7 @@ export function oidc(parts: ProviderParts<OidcOptions>): TokenKind {
   return {
     matches: ({ header }) => header === 'authorization',
     async identify(token) {
-      if (token.length > MOST_TOKEN_CHARACTERS) throw invalidToken();
+      if (token.length > MAX_TOKEN_CHARACTERS) throw invalidToken();
       const hash = createHash('sha256').update(token).digest('base64');
       const known = verified.get(hash);
       return known && known.until > clock.now() ? known.caller : verify(token, hash);

@@ -44,8 +44,8 @@ const IDLE_MS = 3_600_000;
 export const SESSION_SECONDS = 43_200;
 /** The time until the next attempt after a renewal that failed for a temporary reason. */
 const RENEW_AGAIN_MS = 10_000;
-const MOST_SESSIONS = 1000;
-const MOST_SESSIONS_OF_USER = 20;
+const MAX_SESSIONS = 1000;
+const MAX_SESSIONS_OF_USER = 20;
 /** A path that needs authentication. Credentials are checked as if they came with a request for it. */
 const PROTECTED = '/v1/nodes';
 const SAFE_METHODS = ['GET', 'HEAD'];
@@ -89,7 +89,7 @@ export function createSessions(auth: Auth, clock: Clock, random: (bytes: number)
   function makeRoom(user: string | null): void {
     for (const [key, session] of sessions) if (!isLive(session)) sessions.delete(key);
     const ofUser = [...sessions].filter(([, session]) => session.user === user);
-    const oldest = ofUser.length >= MOST_SESSIONS_OF_USER ? ofUser[0] : sessions.size >= MOST_SESSIONS ? [...sessions][0] : undefined;
+    const oldest = ofUser.length >= MAX_SESSIONS_OF_USER ? ofUser[0] : sessions.size >= MAX_SESSIONS ? [...sessions][0] : undefined;
     if (oldest) sessions.delete(oldest[0]);
   }
 

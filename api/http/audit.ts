@@ -50,21 +50,21 @@ export function isAudited(options: Options, method: string, { route, status }: R
 }
 
 /** The most characters of a text, and the most entries of a list. */
-const MOST_TEXT = 256;
-const MOST_ENTRIES = 32;
+const MAX_TEXT = 256;
+const MAX_ENTRIES = 32;
 /** Undefined for anything but text. */
-const bounded = (value: unknown, most = MOST_TEXT): string | undefined =>
+const bounded = (value: unknown, most = MAX_TEXT): string | undefined =>
   typeof value !== 'string' || value === '' ? undefined : value.length > most ? `${value.slice(0, most)}…` : value;
 const memberOf = (body: unknown, name: string): unknown =>
   typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>)[name] : undefined;
 /** `replace /extra/a` of a JSON patch; undefined for another body. */
 function changedBy(body: unknown): readonly string[] | undefined {
   if (!Array.isArray(body)) return undefined;
-  const changed = body.slice(0, MOST_ENTRIES).flatMap((entry) => {
+  const changed = body.slice(0, MAX_ENTRIES).flatMap((entry) => {
     const [op, path] = [bounded(memberOf(entry, 'op'), 16), bounded(memberOf(entry, 'path'))];
     return op === undefined || path === undefined ? [] : [`${op} ${path}`];
   });
-  return body.length > MOST_ENTRIES ? [...changed, '…'] : changed;
+  return body.length > MAX_ENTRIES ? [...changed, '…'] : changed;
 }
 
 interface AuditedRequest extends Pick<AuditEntry, 'time' | 'service' | 'method' | 'path'> {
@@ -78,14 +78,16 @@ export function auditEntry({ time, service, address, method, path, report }: Aud
   const isVendor = route.includes('vendor_passthru');
   const named = memberOf(body, 'node_uuid');
   return {
-    ...{ time, service, address: bounded(address) ?? null },
+    time,
+    service,
+    address: bounded(address) ?? null,
     request_id: origin.requestId,
     global_request_id: origin.globalRequestId,
     user: bounded(origin.user) ?? null,
     claimed_user: bounded(claimedUser),
     token_name: bounded(report.tokenName),
     project: bounded(origin.project) ?? null,
-    roles: roles.length > 0 ? roles.slice(0, MOST_ENTRIES).map((role) => bounded(role) ?? '') : undefined,
+    roles: roles.length > 0 ? roles.slice(0, MAX_ENTRIES).map((role) => bounded(role) ?? '') : undefined,
     method: bounded(method) ?? '',
     path: bounded(path) ?? '',
     operation,

@@ -51,7 +51,8 @@ export const ROUTES: readonly Route[] = [
   },
   {
     path: '/v1/openapi.json',
-    ...{ isPublic: true, isUnlisted: true },
+    isPublic: true,
+    isUnlisted: true,
     methods: { GET: operation(showDocument, 'showDocument', 'This document', { 200: 'Document' }) },
   },
   {

@@ -114,7 +114,10 @@ interface IntrospectionApiParts {
 export function createIntrospectionApi(given: IntrospectionApiParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
   const auth = createAuth({
-    ...{ options, log, clock, metrics },
+    options,
+    log,
+    clock,
+    metrics,
     service: 'baremetal-introspection',
     ...(given.loginStatus ? { loginStatus: given.loginStatus } : {}),
     ...(given.signal ? { signal: given.signal } : {}),

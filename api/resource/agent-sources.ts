@@ -102,9 +102,9 @@ const networkNamesOf = ({
 /** Characters of a MAC address. In a DHCPv6 lease, an IAID follows it. */
 const MAC_LENGTH = 17;
 
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 const listed = (addresses: readonly string[]): string =>
-  addresses.length > MOST_NAMED ? `${addresses.slice(0, MOST_NAMED).join(', ')} …` : addresses.join(', ');
+  addresses.length > MAX_NAMED ? `${addresses.slice(0, MAX_NAMED).join(', ')} …` : addresses.join(', ');
 
 /** Throws an Error for invalid options, with a message for the operator. */
 export function createAgentSources({ store, options, clock }: AgentSourceParts): AgentSources {

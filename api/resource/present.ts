@@ -32,7 +32,7 @@ export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?
   if (!fields) return shown;
   const place = ({ name }: FieldRow): number =>
     name === 'uuid' ? -1 : LAST.includes(name) ? fields.length + LAST.indexOf(name) : fields.indexOf(name);
-  return [...shown].sort((one, other) => place(one) - place(other));
+  return [...shown].sort((left, right) => place(left) - place(right));
 }
 
 export const rewritesFor = (minor: number): readonly Rewrite[] => REWRITES.filter(({ before }) => minor < before);

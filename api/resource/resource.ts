@@ -95,9 +95,9 @@ export function checkDirection({ query }: Request): void {
 }
 /** Checks `fields` and `sort_dir` as Ironic's schema of the query does. */
 export function checkStrict(request: Request, rows: readonly FieldRow[], strict: boolean | 'versioned' = true): void {
-  const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const ordered = [...rows].sort((left, right) => (left.name < right.name ? -1 : 1));
   // Fields of later versions come last.
-  if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
+  if (strict === 'versioned') ordered.sort((left, right) => left.gate.since - right.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
   if (unknown !== undefined && !request.isFieldOfPath) refuse(unknown, names);

@@ -70,7 +70,7 @@ class Router {
   constructor({ paths, aliases }: Document) {
     // If two paths match, the one with fewer parameters wins.
     const parameters = ({ segments }: PathItem): number => segments.filter(isParameter).length;
-    const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((one, other) => parameters(one) - parameters(other));
+    const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((left, right) => parameters(left) - parameters(right));
     this.paths = ordered([...aliases, ...paths]);
     this.deepest = Math.max(...this.paths.map(({ segments }) => segments.length));
     this.aliasesOf = byLength(ordered(aliases));

@@ -53,7 +53,7 @@ export function merged(before: readonly StepRecord[], after: readonly StepRecord
   const [old, latest] = [byKey(before), byKey(after)];
   const added = after.filter((step) => !isIn(old, step));
   const unchanged = before.filter((step) => isIn(latest, step));
-  return [...unchanged, ...added.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))];
+  return [...unchanged, ...added.sort((left, right) => (sortKey(left) < sortKey(right) ? -1 : 1))];
 }
 
 /** Steps in responses: secrets in their arguments are masked. */

@@ -23,7 +23,7 @@ import { projectOfList } from '../resource/access';
 import { hashToken } from '../resource/hardware-pushes';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
-import { LONGEST_ERROR, shortened } from '../../model/text';
+import { MAX_ERROR, shortened } from '../../model/text';
 
 const TOKEN_BYTES = 32;
 
@@ -55,7 +55,7 @@ async function storeChanges(
       user: null,
       event_type: 'hardware',
       severity: 'INFO',
-      event: shortened(`Hardware of the running host: ${text}`, LONGEST_ERROR),
+      event: shortened(`Hardware of the running host: ${text}`, MAX_ERROR),
       state: node.provision_state,
       target_provision_state: node.target_provision_state,
       duration_seconds: null,

@@ -46,14 +46,14 @@ function v1Of(base: string, minor: number, document: Document): object {
 }
 
 /** Serialised documents by version and base URL. Callers choose the base by their Host header, so the cache is bounded. */
-const MOST_CACHED = 500;
+const MAX_CACHED = 500;
 const cache = new WeakMap<Document, Map<string, string>>();
 function cached(document: Document, key: string, make: () => object): string {
   let texts = cache.get(document);
   if (!texts) cache.set(document, (texts = new Map<string, string>()));
   const known = texts.get(key);
   if (known !== undefined) return known;
-  if (texts.size >= MOST_CACHED) texts.clear();
+  if (texts.size >= MAX_CACHED) texts.clear();
   const text = JSON.stringify(make());
   texts.set(key, text);
   return text;

@@ -37,7 +37,8 @@ function readAsset(folder: string, name: string): Asset {
     }),
   );
   return {
-    ...{ bytes, compressed },
+    bytes,
+    compressed,
     headers: {
       ...SAFE,
       'Content-Type': TYPES[extname(name)]!,

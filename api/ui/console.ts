@@ -41,9 +41,9 @@ const PROTOCOL = 'bloomery.console';
 /** Consoles of this process that are open at once, in all and of a user. Only users with the right to the console have one. */
 const OPEN: ShareLimits = shareLimits(200, null);
 /** Bytes. The page sends what a user types or pastes in pieces of at most this size. */
-const LARGEST_FRAME = 16 * 1024;
+const MAX_FRAME = 16 * 1024;
 /** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
-const MOST_UNSENT = 256 * 1024;
+const MAX_UNSENT = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The browser must answer a ping before the next one. The session and the rights are checked again at each ping. */
 const CHECK_EVERY_MS = 10_000;
@@ -158,9 +158,9 @@ function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
   line.on('data', (bytes) => {
     onTraffic();
     client.send(bytes, () => {
-      if (client.bufferedAmount < MOST_UNSENT) line.resume();
+      if (client.bufferedAmount < MAX_UNSENT) line.resume();
     });
-    if (client.bufferedAmount >= MOST_UNSENT) line.pause();
+    if (client.bufferedAmount >= MAX_UNSENT) line.pause();
   });
   line.once('close', () => close(client, CLOSE.ended, 'The console was disconnected.'));
 }
@@ -170,7 +170,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
   const limits = { idle: options['console.terminal_timeout'], session: options['console.max_session_time'] };
   const sockets = new WebSocketServer({
     noServer: true,
-    maxPayload: LARGEST_FRAME,
+    maxPayload: MAX_FRAME,
     perMessageDeflate: false,
     clientTracking: false,
     handleProtocols: () => PROTOCOL,

@@ -4,16 +4,16 @@ import { isObject } from '../../model/json';
 import { readRegularFile } from '../../wire/authorities';
 import { Unread } from '../http/errors';
 
-const LARGEST_FILE = 1 << 20;
+const MAX_FILE = 1 << 20;
 /** The most machines that one click adds. */
-const MOST_MACHINES = 50;
+const MAX_MACHINES = 50;
 
 /** @throws Unread when the file cannot be used */
 export async function readDemoMachines(path: string): Promise<{ readonly nodes: readonly object[] }> {
   try {
-    const value = JSON.parse(await readRegularFile(path, LARGEST_FILE)) as unknown;
+    const value = JSON.parse(await readRegularFile(path, MAX_FILE)) as unknown;
     const nodes = isObject(value) && Array.isArray(value['nodes']) ? (value['nodes'] as unknown[]) : [];
-    return { nodes: nodes.filter(isObject).slice(0, MOST_MACHINES) };
+    return { nodes: nodes.filter(isObject).slice(0, MAX_MACHINES) };
   } catch (error) {
     throw new Unread(503, `The simulated machines cannot be read: ${reasonOf(error)}`);
   }

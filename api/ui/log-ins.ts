@@ -31,8 +31,8 @@ const FORMS: Readonly<Record<string, readonly string[]>> = {
   oidc: ['token'],
   keystone: ['keystone', 'token'],
 };
-const LONGEST_CREDENTIAL = 12_288;
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= LONGEST_CREDENTIAL;
+const MAX_CREDENTIAL = 12_288;
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= MAX_CREDENTIAL;
 export function createLogIns({ options, clock, log, signal }: LogInParts): LogIns {
   const strategy = options['DEFAULT.auth_strategy'] ?? 'noauth';
   const keystone = strategy === 'keystone' ? createKeystoneLogin({ options, clock, log, signal }) : undefined;

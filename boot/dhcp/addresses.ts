@@ -99,6 +99,25 @@ export interface AddressTable<Note> {
   choose(mac: string, requested: number): PoolAddress<Note> | undefined;
 }
 
+/** The addresses of each machine. */
+function createMachineIndex<Note>() {
+  const byMachine = new Map<string, Set<PoolAddress<Note>>>();
+  return {
+    held: (machine: string): PoolAddress<Note>[] => [...(byMachine.get(machine) ?? [])],
+    /** Enters the address under the machine; '' takes it out. */
+    enter(entry: PoolAddress<Note>, machine: string): void {
+      const former = byMachine.get(entry.machine);
+      former?.delete(entry);
+      if (former?.size === 0) byMachine.delete(entry.machine);
+      entry.machine = machine;
+      if (machine === '') return;
+      const own = byMachine.get(machine);
+      if (own) own.add(entry);
+      else byMachine.set(machine, new Set([entry]));
+    },
+  };
+}
+
 /** @param removed called for each address whose lease must be removed from the store */
 export function createAddressTable<Note>(
   { first, last, excluded, reserved = new Map() }: PoolRange,
@@ -106,7 +125,7 @@ export function createAddressTable<Note>(
 ): AddressTable<Note> {
   const byMac = new Map<string, PoolAddress<Note>>();
   const known = new Map<number, PoolAddress<Note>>();
-  const byMachine = new Map<string, Set<PoolAddress<Note>>>();
+  const machines = createMachineIndex<Note>();
   let declined = 0;
   /** Ordered by `until`: all addresses in a state stay in it equally long, so the head leaves first. */
   const queues = {
@@ -131,22 +150,11 @@ export function createAddressTable<Note>(
     queues.free.push(entry);
     return entry;
   }
-  /** Enters the address in the index of machines, or takes it out. */
-  function index(entry: PoolAddress<Note>, machine: string): void {
-    const former = byMachine.get(entry.machine);
-    former?.delete(entry);
-    if (former?.size === 0) byMachine.delete(entry.machine);
-    entry.machine = machine;
-    if (machine === '') return;
-    const own = byMachine.get(machine);
-    if (own) own.add(entry);
-    else byMachine.set(machine, new Set([entry]));
-  }
   function move(entry: PoolAddress<Note>, state: BindingState, mac: string, until: number, note?: Note): PoolAddress<Note> {
     queues[entry.state].remove(entry);
     declined += Number(state === 'declined') - Number(entry.state === 'declined');
     if (byMac.get(entry.mac) === entry) byMac.delete(entry.mac);
-    index(entry, state === 'declined' ? entry.machine : machineOf(mac));
+    machines.enter(entry, state === 'declined' ? entry.machine : machineOf(mac));
     Object.assign(entry, { state, mac, until, note });
     if (mac !== '') byMac.set(mac, entry);
     queues[state].push(entry);
@@ -168,8 +176,14 @@ export function createAddressTable<Note>(
   };
 
   return {
-    ...{ known, at, isFree, move, detach, end, undecline: () => freeOldest('declined') },
-    held: (machine) => [...(byMachine.get(machine) ?? [])],
+    known,
+    at,
+    isFree,
+    move,
+    detach,
+    end,
+    undecline: () => freeOldest('declined'),
+    held: machines.held,
     declined: () => declined,
     oldestOffered: () => {
       let entry = queues.offered.head();

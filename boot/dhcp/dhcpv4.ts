@@ -133,9 +133,9 @@ export interface Subnet {
 export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
   const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
   const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
-  const own = subnets.find((one) => one.interface === name);
+  const own = subnets.find((subnet) => subnet.interface === name);
   // Only subnets behind relays use this interface. A direct packet is in none of them, and one of another interface must not answer it.
-  return asked ?? own ?? subnets.find((one) => one.interface === undefined) ?? subnets[0]!;
+  return asked ?? own ?? subnets.find((subnet) => subnet.interface === undefined) ?? subnets[0]!;
 }
 
 /**

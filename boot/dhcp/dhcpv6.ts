@@ -63,7 +63,7 @@ export const isOnLink = ({ network, width }: Pick<Dhcpv6Policy, 'network' | 'wid
 /** §13.1: the link of the relay nearest to the client that names one, else that of the interface. Undefined: the link has no pool. */
 export function subnetFor6(subnets: readonly Subnet6[], name: string, { relays }: Dhcpv6Packet): Subnet6 | undefined {
   const link = relays.findLast((relay) => relay.link !== '::')?.link;
-  return link === undefined ? subnets.find((one) => one.interface === name) : subnets.find(({ policy }) => isOnLink(policy, link));
+  return link === undefined ? subnets.find((subnet) => subnet.interface === name) : subnets.find(({ policy }) => isOnLink(policy, link));
 }
 
 /** How a client is identified. */
@@ -101,7 +101,7 @@ const PXE_ENTERPRISE = 343;
 const vendorClassOf = ({ vendorClass }: Option6Values): string => vendorClass?.data[0]?.toString('latin1') ?? '';
 function clientOf(options: Option6Values): Client {
   const vendorClass = vendorClassOf(options);
-  if (options.userClass?.some((one) => one.includes('iPXE'))) return 'ipxe';
+  if (options.userClass?.some((candidate) => candidate.includes('iPXE'))) return 'ipxe';
   if (vendorClass.startsWith('PXEClient')) return 'pxe';
   return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
 }
@@ -146,7 +146,9 @@ const EMPTY = { t1: 0, t2: 0, addresses: [] } as const;
 /** §14.2, §21.4: T1 and T2 are 0.5 and 0.8 of the lease time. */
 function associationWith({ iaid }: Association, { policy: { leaseSeconds } }: Subnet6, address: string): Association {
   return {
-    ...{ iaid, t1: Math.floor(leaseSeconds / 2), t2: Math.floor(leaseSeconds * 0.8) },
+    iaid,
+    t1: Math.floor(leaseSeconds / 2),
+    t2: Math.floor(leaseSeconds * 0.8),
     addresses: [{ address, preferred: leaseSeconds, valid: leaseSeconds }],
   };
 }
@@ -159,7 +161,9 @@ function eachAssociation(
 ): Dhcpv6Message['associations'] {
   const { addresses, temporary, prefixes } = associations;
   return {
-    addresses: addresses.map((one, index) => (index === 0 ? first(one) : { ...EMPTY, iaid: one.iaid, status: status('noAddresses') })),
+    addresses: addresses.map((address, index) =>
+      index === 0 ? first(address) : { ...EMPTY, iaid: address.iaid, status: status('noAddresses') },
+    ),
     temporary: temporary.map(({ iaid }) => ({ ...EMPTY, iaid, status: status('noAddresses') })),
     prefixes: prefixes.map(({ iaid }) => ({ ...EMPTY, iaid, status: status('noPrefixes') })),
   };
@@ -194,20 +198,20 @@ function extend(exchange: Exchange): Dhcpv6Message['associations'] {
   const { subnet, identity, now } = exchange;
   const { pool, form } = subnet;
   return eachAssociation(exchange, (asked) => {
-    const bound = asked.addresses.find((one) => {
-      const address = form.toNumber(one.address);
+    const bound = asked.addresses.find((candidate) => {
+      const address = form.toNumber(candidate.address);
       return address >= 0 && pool.bind(identity.key, address, now);
     });
-    const ended = (one: LeasedAddress): LeasedAddress => ({ address: one.address, preferred: 0, valid: 0 });
+    const ended = (value: LeasedAddress): LeasedAddress => ({ address: value.address, preferred: 0, valid: 0 });
     if (!bound) return { ...EMPTY, iaid: asked.iaid, addresses: asked.addresses.map(ended), status: status('noBinding') };
     const extended = associationWith(asked, subnet, bound.address);
-    return { ...extended, addresses: [...extended.addresses, ...asked.addresses.filter((one) => one !== bound).map(ended)] };
+    return { ...extended, addresses: [...extended.addresses, ...asked.addresses.filter((address) => address !== bound).map(ended)] };
   });
 }
 
 /** Gives up each address that the message names and that is the client's. */
 function giveUp({ subnet, identity, message, now }: Exchange, action: 'release' | 'decline'): Partial<Dhcpv6Message> {
-  for (const { address } of message.associations.addresses.flatMap((one) => one.addresses))
+  for (const { address } of message.associations.addresses.flatMap((item) => item.addresses))
     subnet.pool[action](identity.key, subnet.form.toNumber(address), now);
   return { options: { status: status('success') } };
 }
@@ -231,7 +235,7 @@ const advertised = (exchange: Exchange): Partial<Dhcpv6Message> => {
   return {
     type: MESSAGE6.advertise,
     associations,
-    options: { ...(isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: HIGHEST_PREFERENCE } : {}) },
+    options: isEmpty ? { status: status('noAddresses') } : machine.known ? { preference: HIGHEST_PREFERENCE } : {},
   };
 };
 const RULES: Readonly<Record<number, Rule>> = {
@@ -252,7 +256,7 @@ const RULES: Readonly<Record<number, Rule>> = {
     server: 'none',
     looksUp: true,
     answer: ({ subnet: { policy }, message }) => {
-      const addresses = message.associations.addresses.flatMap((one) => one.addresses);
+      const addresses = message.associations.addresses.flatMap((address) => address.addresses);
       if (addresses.length === 0) return undefined;
       return { options: { status: status(addresses.every(({ address }) => isOnLink(policy, address)) ? 'success' : 'notOnLink') } };
     },
@@ -311,7 +315,8 @@ export async function answerDhcpv6(
       associations: NO_ASSOCIATIONS,
       ...answer,
       options: {
-        ...{ clientIdentifier: options.clientIdentifier, serverIdentifier: policy.duid },
+        clientIdentifier: options.clientIdentifier,
+        serverIdentifier: policy.duid,
         ...answer.options,
         ...(rule.looksUp ? { ...configuration(policy, options), ...bootOptionsFor(policy, options, machine, client, identity.mac) } : {}),
       },

@@ -6,8 +6,8 @@ import { reasonOf } from '../../model/errors';
 import { waitWithinStopTimeout } from './leases';
 
 /** Packets that may wait, and that may wait for the store; further ones are dropped, and clients retry. */
-const MOST_WAITING = 2048;
-const MOST_IN_WORK = 512;
+const MAX_WAITING = 2048;
+const MAX_IN_WORK = 512;
 /** Packets whose handling begins in a turn of the event loop. */
 const IN_TURN = 16;
 
@@ -42,7 +42,7 @@ export function startListener<Packet extends object>({
   sourceOf,
   count,
 }: ListenerSetup<Packet>): Listener {
-  const work = createFairWork({ waiting: MOST_WAITING, inWork: MOST_IN_WORK, inTurn: IN_TURN });
+  const work = createFairWork({ waiting: MAX_WAITING, inWork: MAX_IN_WORK, inTurn: IN_TURN });
   socket.on('error', (error) => warn(`${protocol}: the socket failed`, { reason: error.message }));
   socket.on('message', (bytes, { address: from }) => {
     const packet = decode(bytes);

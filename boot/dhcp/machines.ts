@@ -6,7 +6,7 @@ import type { Machine } from './clients';
 import { chooseBoots, type BootChoiceStore, type PxeFilter } from '../discovery';
 
 /** Machines per query; also bounds the parallel queries for boot records. */
-const LARGEST_BATCH = 64;
+const MAX_BATCH = 64;
 
 /** @param circuit the relay and its port that the packet came through, if the relay names one */
 export type MachineLookup = (mac: string, circuit?: string) => Promise<Machine>;
@@ -138,7 +138,7 @@ export function createMachineLookup(
   async function run(): Promise<void> {
     asking = true;
     while (waiting.size > 0) {
-      const batch = [...waiting.values()].slice(0, LARGEST_BATCH);
+      const batch = [...waiting.values()].slice(0, MAX_BATCH);
       for (const { mac } of batch) waiting.delete(mac);
       // Rejecting a promise that is already resolved has no effect.
       await ask(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)));

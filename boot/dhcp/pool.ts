@@ -17,7 +17,7 @@ import {
 } from './addresses';
 
 /** A larger range is probably a typing error. Also bounds the memory. */
-export const LARGEST_POOL = 65_536;
+export const MAX_POOL = 65_536;
 /**
  * How long an address is not offered after a machine found it in use (RFC 2131 §4.3.3, RFC 8415 §18.3.8), unless no other is left. Anybody
  * can send such messages. So few addresses are declined at once: of each machine, and a part of the pool. Others return earlier.
@@ -26,11 +26,11 @@ const DECLINED_MS = 3_600_000;
 const DECLINED_OF_MACHINE = 3;
 const DECLINED_PART = 4;
 /** Addresses of a machine that names several interfaces (RFC 8415 §12). */
-const MOST_INTERFACES = 4;
+const MAX_INTERFACES = 4;
 /** How long an offer is valid if no other address is left, and a machine of no node needs one. */
 const PRESSED_OFFER_MS = 8000;
 /** Offers whose addresses were needed for others; their machines may still accept them. */
-const MOST_EVICTED = 4096;
+const MAX_EVICTED = 4096;
 
 /** A lease to be written to the store; undefined: the address is to be removed from it. */
 interface LeaseChange {
@@ -101,7 +101,7 @@ function createOffers<Note>(addresses: AddressTable<Note>) {
     evicted.delete(entry.mac);
     evicted.set(entry.mac, entry.address);
     const [earliest] = evicted.keys();
-    if (evicted.size > MOST_EVICTED) evicted.delete(earliest!);
+    if (evicted.size > MAX_EVICTED) evicted.delete(earliest!);
     addresses.end(entry);
   }
   return {
@@ -122,7 +122,7 @@ function createOffers<Note>(addresses: AddressTable<Note>) {
       const machine = machineOf(name);
       if (name === machine) return true;
       const own = addresses.held(machine).filter(({ mac }) => mac !== '' && mac !== machine);
-      if (own.length < MOST_INTERFACES) return true;
+      if (own.length < MAX_INTERFACES) return true;
       const unused = own.find(({ state }) => state !== 'bound');
       if (unused) addresses.detach(unused, 'free', 0);
       return unused !== undefined;
@@ -147,7 +147,7 @@ export function createPool<Note>(
   const addresses = createAddressTable<Note>(range, (address) => changes.record(toText(address), undefined));
 
   // An `until` beyond the lease time (shortened option, changed clock) is cut, to keep the queue ordered.
-  for (const lease of [...leases].sort((one, other) => one.expires_at - other.expires_at)) {
+  for (const lease of [...leases].sort((left, right) => left.expires_at - right.expires_at)) {
     const address = toNumber(lease.address);
     if (!addresses.isFree(address)) changes.record(lease.address, undefined);
     else {

@@ -53,14 +53,14 @@ interface RangeForm {
   readonly form: AddressForm;
 }
 /** The leases of an earlier run in this range. Leases outside all ranges go to the first range of their family, whose pool drops them. */
-function leasesOf(one: RangeForm, all: readonly RangeForm[], leases: readonly LeaseRecord[]): readonly LeaseRecord[] {
+function leasesOf(item: RangeForm, all: readonly RangeForm[], leases: readonly LeaseRecord[]): readonly LeaseRecord[] {
   const isIn = ({ address }: LeaseRecord, { range, form }: RangeForm): boolean => {
     const value = form.toNumber(address);
     return value >= range.first && value <= range.last;
   };
   return leases.filter((lease) => {
     const family = all.filter(({ form }) => form.isOfFamily(lease.address));
-    return isIn(lease, one) || (family[0] === one && !family.some((other) => isIn(lease, other)));
+    return isIn(lease, item) || (family[0] === item && !family.some((other) => isIn(lease, other)));
   });
 }
 
@@ -86,19 +86,26 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     ...plans.map(({ range, policy }) => withReservations({ range, form: IPV4 }, (address) => isOnSubnet(policy, address))),
     ...plans6.map((plan) => withReservations(plan, (address) => plan.form.toNumber(address) >= 0)),
   ];
-  const pools = ranges.map((one) => {
-    const pool = createPool<Decision>(one.range, leasesOf(one, ranges, leases), clock.now(), changes, one.form);
-    return reserveAddresses(pool, one.range.reserved!, one.range.leaseMs);
+  const pools = ranges.map((range) => {
+    const pool = createPool<Decision>(range.range, leasesOf(range, ranges, leases), clock.now(), changes, range.form);
+    return reserveAddresses(pool, range.range.reserved!, range.range.leaseMs);
   });
   const subnets = plans.map(({ policy, direct, interface: name }, index) => ({
-    ...{ policy, pool: pools[index]!, interface: direct ? name : undefined },
+    policy,
+    pool: pools[index]!,
+    interface: direct ? name : undefined,
   }));
   const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
-    ...{ policy, form, pool: pools[plans.length + index]!, interface: direct ? name : undefined },
+    policy,
+    form,
+    pool: pools[plans.length + index]!,
+    interface: direct ? name : undefined,
   }));
   const limitIn = (of: readonly Pool<Decision>[], max: number, periodMs: number, inner: MachineLookup): MachineLookup =>
     limitUnknownMachines(inner, {
-      ...{ max, periodMs, clock },
+      max,
+      periodMs,
+      clock,
       hasLease: (mac) => of.some((pool) => pool.hasLease(mac, clock.now())),
       evict: (mac) => of.forEach((pool) => pool.evict(mac, clock.now())),
       refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max }),
@@ -120,7 +127,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
 
   const started: Listener[] = [];
   const stop = async (): Promise<void> => {
-    for (const one of started.reverse()) await one.stop();
+    for (const item of started.reverse()) await item.stop();
     await writer.stop();
     limited.stop();
   };

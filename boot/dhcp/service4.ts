@@ -14,7 +14,7 @@ import type { Pool } from './pool';
 const TYPES: readonly (string | undefined)[] = [undefined, 'discover', 'offer', 'request', 'decline', 'ack', 'nak', 'release', 'inform'];
 /** RFC 2132 §9.10: the size that every client accepts, including IP and UDP headers. */
 const SMALLEST_MESSAGE = 576;
-const LARGEST_MESSAGE = 1500;
+const MAX_MESSAGE = 1500;
 const HEADERS = 28;
 
 interface Setup {
@@ -52,7 +52,7 @@ export async function startDhcpv4({ subnets, lookupIn, changed, log, warn, clock
       else log.debug('DHCP: no answer', { ...about, reason: outcome.reason });
       return;
     }
-    const size = Math.min(Math.max(packet.options.maximumMessageSize ?? 0, SMALLEST_MESSAGE), LARGEST_MESSAGE);
+    const size = Math.min(Math.max(packet.options.maximumMessageSize ?? 0, SMALLEST_MESSAGE), MAX_MESSAGE);
     const bytes = encode(outcome.packet, size - HEADERS);
     socket.send(bytes, outcome.port, outcome.address, (error) => {
       if (error) warn('DHCP: an answer could not be sent', { ...about, to: outcome.address, reason: error.message });
@@ -62,7 +62,12 @@ export async function startDhcpv4({ subnets, lookupIn, changed, log, warn, clock
     log.debug('DHCP: answered', { ...about, answer: messageType, address: outcome.packet.yiaddr, file: bootFileName });
   }
   return startListener({
-    ...{ socket, protocol: 'DHCP', clock, warn, decode, handle },
+    socket,
+    protocol: 'DHCP',
+    clock,
+    warn,
+    decode,
+    handle,
     isExpected: (packet) => subnetFor(subnets, name, packet).pool.find(packet.chaddr, clock.now()) !== undefined,
     sourceOf: ({ giaddr, chaddr }) => (giaddr === ANY_ADDRESS ? chaddr : giaddr),
     count: (packet, answer) => count(packet?.options.messageType, answer),

@@ -38,7 +38,7 @@ export async function startDhcpv6({ lookupIn, changed, log, warn, clock, metrics
   const socket = await openUdp6(name, SERVER_PORT, setup.receiveBuffer, GROUPS);
   // This DUID is the same after each start, and differs for each interface and host.
   const duid = duidOfMac((await readFile(`/sys/class/net/${name}/address`, 'latin1')).trim());
-  const subnets = setup.subnets.map((one) => ({ ...one, policy: { ...one.policy, duid } }));
+  const subnets = setup.subnets.map((subnet) => ({ ...subnet, policy: { ...subnet.policy, duid } }));
   const count = (packet: Dhcpv6Packet | undefined, answer: string): void =>
     metrics.count('bloomery_dhcp_packets_total', { type: NAMES.get(packet?.message.type ?? 0) ?? 'other', answer });
 
@@ -65,7 +65,12 @@ export async function startDhcpv6({ lookupIn, changed, log, warn, clock, metrics
     log.debug('DHCPv6: answered', { ...about, answer: NAMES.get(message.type), address, file: message.options.bootFileUrl });
   }
   return startListener({
-    ...{ socket, protocol: 'DHCPv6', clock, warn, handle, count },
+    socket,
+    protocol: 'DHCPv6',
+    clock,
+    warn,
+    handle,
+    count,
     decode: decode6,
     sourceOf: (_, from) => from,
     isExpected: (packet, from) => {

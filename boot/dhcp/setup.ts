@@ -6,7 +6,7 @@ import { addressToNumber, numberToAddress } from '../../wire/dhcp/dhcp';
 import type { LinkAddress } from '../../wire/sockets/link';
 import type { DhcpPolicy } from './dhcpv4';
 import type { PoolRange } from './addresses';
-import { LARGEST_POOL } from './pool';
+import { MAX_POOL } from './pool';
 import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 
 /** The options (section.name) that the DHCP service reads. */
@@ -52,7 +52,7 @@ function rangeOf(text: string | null): { readonly first: number; readonly last: 
     throw new DhcpSetupError(`[boot]dhcp_range = ${text ?? ''}: it must be FIRST-LAST, two IPv4 addresses`);
   const [first, last] = parts.map(addressToNumber) as [number, number];
   if (last < first) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} ends before it begins`);
-  if (last - first >= LARGEST_POOL) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} has more than ${LARGEST_POOL} addresses`);
+  if (last - first >= MAX_POOL) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} has more than ${MAX_POOL} addresses`);
   return { first, last };
 }
 
@@ -130,7 +130,9 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
       netmask: numberToAddress(bits),
       gateway,
       dns: options['boot.dhcp_dns'].map((each) => ipv4('[boot]dhcp_dns', each)),
-      ...{ domain: null, mtu: null, routes: [] },
+      domain: null,
+      mtu: null,
+      routes: [],
       leaseSeconds,
       tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
       httpUrl: options['deploy.http_url'],
@@ -202,7 +204,7 @@ export function planSubnets(options: DhcpOptions, addressesOf: AddressesOf): rea
     ...lines.filter(({ family }) => family === 4).map((line) => planLine(options, line, addressesOf)),
   ];
   plans.forEach(({ range }, index) => {
-    const other = plans.slice(0, index).find((one) => one.range.first <= range.last && range.first <= one.range.last);
+    const other = plans.slice(0, index).find((plan) => plan.range.first <= range.last && range.first <= plan.range.last);
     if (other) throw new DhcpSetupError(`[boot]dhcp_subnet: the ranges ${other.written} and ${plans[index]!.written} overlap`);
   });
   return plans;

@@ -5,7 +5,7 @@ import { withHost } from '../../wire/addresses';
 import { formatIpv6, parseIpv6 } from '../../wire/ipv6';
 import type { PoolRange } from './addresses';
 import { formOf, isOnLink, type Dhcpv6Policy } from './dhcpv6';
-import { LARGEST_POOL, type AddressForm } from './pool';
+import { MAX_POOL, type AddressForm } from './pool';
 import { loadersOf, type DhcpOptions } from './setup';
 import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
 
@@ -34,9 +34,9 @@ function rangeOf(text: string, width: number, network: bigint): { readonly first
   if (first === undefined || last === undefined || more !== undefined)
     throw new DhcpSetupError('range must be FIRST-LAST, two IPv6 addresses');
   if (last < first) throw new DhcpSetupError('the range ends before it begins');
-  if (last - first >= BigInt(LARGEST_POOL)) throw new DhcpSetupError(`the range has more than ${LARGEST_POOL} addresses`);
-  for (const one of [first, last])
-    if (!isOnLink({ network, width }, formatIpv6(one))) throw new DhcpSetupError(`the range is not in ${formatIpv6(network)}/${width}`);
+  if (last - first >= BigInt(MAX_POOL)) throw new DhcpSetupError(`the range has more than ${MAX_POOL} addresses`);
+  for (const item of [first, last])
+    if (!isOnLink({ network, width }, formatIpv6(item))) throw new DhcpSetupError(`the range is not in ${formatIpv6(network)}/${width}`);
   return { first, size: Number(last - first) + 1 };
 }
 
@@ -52,17 +52,25 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
   const own = all.filter((address) => !isLinkLocal(address));
   const near = own.filter((address) => isOnLink({ network, width }, address));
   const { 'DEFAULT.my_ip': myIp, 'DEFAULT.my_ipv6': myIpv6, 'pxe.tftp_server': tftp } = options;
-  const mine = [myIpv6, myIp].map((one) => (one === null ? null : canonicalAddress(one)));
+  const mine = [myIpv6, myIp].map((item) => (item === null ? null : canonicalAddress(item)));
   const candidates = near.length > 0 ? near : own;
   const server = candidates.find((address) => mine.includes(canonicalAddress(address))) ?? candidates[0];
   if (server === undefined) throw new DhcpSetupError(`interface ${name}: it has only a link-local IPv6 address`);
   const form = formOf(first, size);
   const leaseSeconds = line.leaseSeconds ?? options['boot.dhcp_lease_time'];
   return {
-    ...{ line, interface: name, direct: near.length > 0, form },
+    line,
+    interface: name,
+    direct: near.length > 0,
+    form,
     maxUnknown: Math.ceil(size / 2),
     policy: {
-      ...{ network, width, dns: line.dns, domain: line.domain, leaseSeconds, ...loadersOf(options) },
+      network,
+      width,
+      dns: line.dns,
+      domain: line.domain,
+      leaseSeconds,
+      ...loadersOf(options),
       tftpServer: tftp === myIp ? server : tftp,
       httpUrl: withHost(options['deploy.http_url'], myIp, server),
     },
@@ -93,9 +101,9 @@ export function planSubnets6(options: DhcpOptions, addressesOf: AddressesOf): re
       }
     });
   plans.forEach(({ line, form, range }, index) => {
-    const other = plans.slice(0, index).find((one) => {
-      const [start, end] = [one.form.toText(0), one.form.toText(one.range.last)].map(form.toNumber) as [number, number];
-      return start >= 0 || end >= 0 || one.form.toNumber(form.toText(range.first)) >= 0;
+    const other = plans.slice(0, index).find((plan) => {
+      const [start, end] = [plan.form.toText(0), plan.form.toText(plan.range.last)].map(form.toNumber) as [number, number];
+      return start >= 0 || end >= 0 || plan.form.toNumber(form.toText(range.first)) >= 0;
     });
     if (other) throw new DhcpSetupError(`[boot]dhcp_subnet: the ranges ${other.line.range} and ${line.range} overlap`);
   });

@@ -26,11 +26,11 @@ interface CheckSummary {
   readonly text: string;
 }
 
-const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+const counted = (count: number, noun: string, many = `${noun}s`): string => `${count} ${count === 1 ? noun : many}`;
 /** @internal */
 export function summaryOf(options: readonly ExaminedOption[], host: readonly Finding[]): CheckSummary {
-  const results = (result: ExaminedOption['result']): number => options.filter((one) => one.result === result).length;
-  const of = (severity: Finding['severity']): number => host.filter((one) => one.severity === severity).length;
+  const results = (result: ExaminedOption['result']): number => options.filter((option) => option.result === result).length;
+  const of = (severity: Finding['severity']): number => host.filter((candidate) => candidate.severity === severity).length;
   const refusals = results('refused') + of('refused');
   const warnings = options.filter(({ result, expected }) => result === 'no effect' && !expected).length + of('warning');
   const given = `${counted(results('works'), 'option')} of ${options.length} work`;
@@ -52,7 +52,7 @@ export function summaryOf(options: readonly ExaminedOption[], host: readonly Fin
 const ORDER: readonly ExaminedOption['result'][] = ['refused', 'no effect', 'works'];
 /** @internal */
 export function checkPage(options: readonly ExaminedOption[], host: readonly Finding[]): string {
-  const rows = ORDER.flatMap((result) => options.filter((one) => one.result === result)).map(
+  const rows = ORDER.flatMap((result) => options.filter((option) => option.result === result)).map(
     ({ option, from, result, message }) => `  ${result.padEnd(10)} ${option} (${from})${message === null ? '' : `: ${message}`}`,
   );
   const found = host.map(({ what, severity, message }) => `  ${severity.padEnd(10)} ${what}: ${message}`);
@@ -81,7 +81,10 @@ export function addCheckCommand(program: Command): void {
       const { options } = configuration;
       const examined = examine(configuration);
       const found = await checkHost({ options, roles: rolesOf(named, options), stateDir, databaseUrl: databaseUrl(options) });
-      const host = [...(files.length === 0 ? [NO_FILE] : []), ...found.map((one) => ({ ...one, message: namingDatabaseUrl(one.message) }))];
+      const host = [
+        ...(files.length === 0 ? [NO_FILE] : []),
+        ...found.map((item) => ({ ...item, message: namingDatabaseUrl(item.message) })),
+      ];
       const summary = summaryOf(examined, host);
       if (json) printJson({ options: examined, host, summary: summary.text, status: summary.status });
       else print(checkPage(examined, host));

@@ -32,9 +32,9 @@ export async function attempt(task: NodeTask, what: string, work: () => Promise<
 }
 
 /** Characters of a reason that stay if the whole cannot be written. */
-const MOST_REDUCED = 1000;
+const MAX_REDUCED = 1000;
 /** A reason that every database accepts: printable ASCII. */
-export const reduced = (reason: string): string => shortened(oneLine(reason).replace(/[^ -~]/g, '?'), MOST_REDUCED);
+export const reduced = (reason: string): string => shortened(oneLine(reason).replace(/[^ -~]/g, '?'), MAX_REDUCED);
 
 /** A sentence without its full stop, so that it can stand inside another. */
 export const withoutFullStop = (text: string): string => text.replace(/\.\s*$/, '');

@@ -7,7 +7,7 @@ export async function replaceBiosSettings({ biosSettings }: Store, nodeUuid: str
   const known = await biosSettings.ofNode(nodeUuid);
   const values = new Map(known.map(({ name, value }) => [name, value]));
   const changed = settings.filter(({ name, value }) => values.get(name) !== value);
-  const gone = known.map(({ name }) => name).filter((name) => !settings.some((one) => one.name === name));
+  const gone = known.map(({ name }) => name).filter((name) => !settings.some((setting) => setting.name === name));
   if (changed.length > 0) await biosSettings.put(nodeUuid, changed);
   if (gone.length > 0) await biosSettings.remove(nodeUuid, gone);
 }

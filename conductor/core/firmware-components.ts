@@ -8,22 +8,22 @@ export async function putFirmwareComponents(
   nodeUuid: string,
   components: readonly FirmwareComponent[],
 ): Promise<void> {
-  const known = new Map((await firmwareComponents.ofNode(nodeUuid)).map((one) => [one.component, one]));
+  const known = new Map((await firmwareComponents.ofNode(nodeUuid)).map((item) => [item.component, item]));
   const fields = ['current_version', 'vendor', 'model', 'serial_number'] as const;
-  const changed = components.filter((one) => {
-    const before = known.get(one.component);
-    return before === undefined || fields.some((field) => before[field] !== one[field]);
+  const changed = components.filter((component) => {
+    const before = known.get(component.component);
+    return before === undefined || fields.some((field) => before[field] !== component[field]);
   });
   await firmwareComponents.put(
     nodeUuid,
-    changed.map((one) => {
+    changed.map((item) => {
       const {
-        initial_version: initial = one.current_version,
+        initial_version: initial = item.current_version,
         current_version: now,
         last_version_flashed: flashed = null,
-      } = known.get(one.component) ?? {};
-      const isNew = now !== undefined && now !== one.current_version;
-      return { ...one, initial_version: initial, last_version_flashed: isNew ? one.current_version : flashed };
+      } = known.get(item.component) ?? {};
+      const isNew = now !== undefined && now !== item.current_version;
+      return { ...item, initial_version: initial, last_version_flashed: isNew ? item.current_version : flashed };
     }),
   );
 }

@@ -5,7 +5,7 @@ import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from './context';
 import type { HistoryEntry } from './node-task';
-import { LONGEST_ERROR, shortened } from '../../model/text';
+import { MAX_ERROR, shortened } from '../../model/text';
 
 /** The entry of an event `fail`, with the error type of the node's flow. All states from which `fail` leads have a flow. */
 export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
@@ -35,7 +35,7 @@ export function entryOf(
     project: context.origin?.project ?? null,
     event_type: type,
     severity: error ? 'ERROR' : 'INFO',
-    event: shortened(event, LONGEST_ERROR),
+    event: shortened(event, MAX_ERROR),
     state: node.provision_state,
     target_provision_state: node.target_provision_state,
     duration_seconds: since === null ? null : secondsBetween(Date.parse(since), context.clock.now()),

@@ -122,7 +122,7 @@ async function changeRelatives(task: NodeTask, target: Power, seconds?: number):
     await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
   if (target !== 'power off') return;
   const children = await task.context.store.nodes.listColumns(['uuid', 'driver_info'], { children: node });
-  for (const { uuid: child } of children.filter((one) => !hasDedicatedPowerSupply(one)))
+  for (const { uuid: child } of children.filter((candidate) => !hasDedicatedPowerSupply(candidate)))
     await changeOther(task, child, 'power off', new Fault('ChildNodeLocked', { node, child }), seconds);
 }
 

@@ -16,7 +16,7 @@ import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
 import { recordTransitionMetrics } from './measures';
-import { fencedConnections, type Holding } from './fenced';
+import { fencedConnections, type Holding } from '../hardware/fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
@@ -58,7 +58,8 @@ class NotUnchanged extends LockLost {}
 type Hold = 'read' | 'free' | 'reserved' | 'ended';
 
 const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller']> => ({
-  ...{ admin: admin === true, service: service === true },
+  admin: admin === true,
+  service: service === true,
   project,
 });
 

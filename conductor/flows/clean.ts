@@ -4,7 +4,7 @@ import { Fault } from '../../model/errors';
 import { keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
-import { cacheFacts } from '../core/hardware-facts';
+import { cacheFacts } from './hardware-facts';
 import { forgottenAt, type InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';

@@ -4,7 +4,7 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import { cacheFirmware } from '../core/hardware-facts';
+import { cacheFirmware } from './hardware-facts';
 import { preCreatePorts } from '../inspection/pre-created-ports';
 import { runHooks } from '../inspection/runner';
 import type { NodeTask } from '../core/node-task';

@@ -2,7 +2,7 @@
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
-import { cacheFacts } from '../core/hardware-facts';
+import { cacheFacts } from './hardware-facts';
 import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { savedList } from '../steps/running';
@@ -53,7 +53,9 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
 }
 const unknownSteps = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
   requestedSteps(task, list)
-    .filter((step) => !reservedStep(step) && !offered.some((one) => one.interface === step.interface && one.step === step.step))
+    .filter(
+      (step) => !reservedStep(step) && !offered.some((candidate) => candidate.interface === step.interface && candidate.step === step.step),
+    )
     .map(({ interface: owner, step, args = {} }) => ({
       interface: owner,
       step,

@@ -1,6 +1,6 @@
 /** enroll → manageable: checks that the BMC accepts the node's credentials, and runs the verify steps. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
-import { cacheFacts } from '../core/hardware-facts';
+import { cacheFacts } from './hardware-facts';
 import { detectVendor } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
 import { automatedSteps, findStep, offeredSteps, overrides } from '../steps/steps';

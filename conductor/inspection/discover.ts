@@ -63,7 +63,7 @@ export async function discoverNode(context: Context, lookup: Lookup, discovery: 
   const { store, unknownMacs, log } = context;
   const addresses = addressesOf(lookup);
   if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nodeNotFound();
-  if (addresses.some((one) => unknownMacs.isDenied(one)) || !addresses.some((one) => unknownMacs.isAllowed(one))) {
+  if (addresses.some((address) => unknownMacs.isDenied(address)) || !addresses.some((address) => unknownMacs.isAllowed(address))) {
     log.warn('[pxe_filter] does not allow to enrol an unknown machine', { addresses });
     throw nodeNotFound();
   }

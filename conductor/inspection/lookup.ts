@@ -9,7 +9,7 @@ import { normalMac } from './hooks/interfaces';
 
 /** Addresses in one line of the log: anyone may send thousands. */
 const MAX_LOGGED = 16;
-const logged = (addresses: readonly string[]): readonly string[] => addresses.slice(0, MAX_LOGGED).map((one) => one.slice(0, 64));
+const logged = (addresses: readonly string[]): readonly string[] => addresses.slice(0, MAX_LOGGED).map((address) => address.slice(0, 64));
 
 /** Every failure has the same text, so that an unauthenticated caller cannot find out which nodes exist. */
 export const nodeNotFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });

@@ -16,7 +16,7 @@ export const canBeIntrospected = ({ provision_state: state }: NodeRecord): boole
 /** Throws Invalid. */
 export function checkProvisionState(node: NodeRecord): void {
   if (canBeIntrospected(node)) return;
-  const valid = `[${STATES.map((one) => `'${one}'`).join(', ')}]`;
+  const valid = `[${STATES.map((state) => `'${state}'`).join(', ')}]`;
   throw invalidRequest(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
 }
 

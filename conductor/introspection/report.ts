@@ -49,12 +49,12 @@ function allInterfaces(raw: JsonObject): Readonly<Record<string, ReportedInterfa
   if (!Array.isArray(given) || given.length === 0) throw new Error('No network interfaces provided in the inventory');
   const booted = bootMac(raw);
   const found = new Map<string, ReportedInterface>();
-  for (const one of given as readonly Partial<Record<keyof InventoryInterface, unknown>>[]) {
-    if (!isObject(one)) throw new Error(`Malformed interface record: ${repr(one)}`);
-    const [name, mac] = [textOf(one['name']), textOf(one['mac_address'])?.toLowerCase()];
+  for (const item of given as readonly Partial<Record<keyof InventoryInterface, unknown>>[]) {
+    if (!isObject(item)) throw new Error(`Malformed interface record: ${repr(item)}`);
+    const [name, mac] = [textOf(item['name']), textOf(item['mac_address'])?.toLowerCase()];
     if (name === undefined || mac === undefined || !/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac)) continue;
-    const ip = textOf(one['ipv4_address']) ?? textOf(one['ipv6_address'])?.split('%')[0] ?? null;
-    found.set(name, { ip, mac, client_id: one['client_id'] ?? null, pxe: mac === booted });
+    const ip = textOf(item['ipv4_address']) ?? textOf(item['ipv6_address'])?.split('%')[0] ?? null;
+    found.set(name, { ip, mac, client_id: item['client_id'] ?? null, pxe: mac === booted });
   }
   return Object.fromEntries(found);
 }
@@ -103,7 +103,7 @@ export function readReport(given: JsonObject, addPorts: string): Report {
         ? inventory
         : { ...inventory, boot: { ...inventory.boot, pxe_interface: booted } },
     macs,
-    bmcAddresses: [address, v6].flatMap((one) => (one === null ? [] : [canonicalAddress(one) ?? one])),
+    bmcAddresses: [address, v6].flatMap((item) => (item === null ? [] : [canonicalAddress(item) ?? item])),
     failures,
     saysBootInterface: booted !== undefined,
   };

@@ -49,16 +49,16 @@ async function holds({ op, field, multiple, invert, value }: JsonObject, sources
   // Only is-empty applies to missing values.
   if (found.length === 0 && op !== 'is-empty') return false;
   const results = (found.length === 0 ? [null] : found).map(
-    (one) => async () => (await CONDITIONS[op as string]!(one, value)) !== (invert === true),
+    (item) => async () => (await CONDITIONS[op as string]!(item, value)) !== (invert === true),
   );
   return MULTIPLE[multiple as string]!(results);
 }
 
 const filled = (value: unknown, data: JsonObject): unknown => {
   if (typeof value === 'string') return format(value, { data }, [], (found) => found);
-  if (Array.isArray(value)) return value.map((one) => filled(one, data));
+  if (Array.isArray(value)) return value.map((item) => filled(item, data));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(filled(key, data)), filled(one, data)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [String(filled(key, data)), filled(entry, data)]));
 };
 /** Action of an introspection rule → action of an inspection rule. */
 const ACTION: Readonly<Record<string, (params: RuleArguments) => readonly [name: string, args: RuleArguments]>> = {
@@ -88,7 +88,7 @@ export async function applyIntrospectionRules(
   const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
     new Fault('Invalid', { message: `${reason} (introspection rule ${rule.description || rule.uuid})` }, { cause });
   const applying: IntrospectionRuleRecord[] = [];
-  for (const rule of rules.filter((one) => isInScope(one, draft))) {
+  for (const rule of rules.filter((candidate) => isInScope(candidate, draft))) {
     try {
       if (await allHold(rule.conditions.map((condition) => () => holds(condition, sources)))) applying.push(rule);
     } catch (error) {

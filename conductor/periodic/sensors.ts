@@ -12,7 +12,7 @@ import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
 import { readingsOf, type Readings, type SensorHealth } from '../../drivers/common/sensor-readings';
-import { readingSamples, healthSamples, timeSample } from '../core/sensor-samples';
+import { readingSamples, healthSamples, timeSample } from './sensor-samples';
 import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 
@@ -20,7 +20,7 @@ import { validateInterface } from '../core/validate';
 const OWN_INTERVALS = ['power', 'temperature', 'fan', 'drive'] as const;
 type Timed = (typeof OWN_INTERVALS)[number] | 'other';
 const TIMED: readonly Timed[] = [...OWN_INTERVALS, 'other'];
-const timedAs = (kind: string): Timed => OWN_INTERVALS.find((one) => one === kind.toLowerCase()) ?? 'other';
+const timedAs = (kind: string): Timed => OWN_INTERVALS.find((ownInterval) => ownInterval === kind.toLowerCase()) ?? 'other';
 const intervalOf = (options: Options, timed: Timed): number =>
   timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
 
@@ -47,7 +47,7 @@ export interface SensorMemory {
   own: Times;
 }
 /** Metrics cover at most this number of machines. */
-const MOST_NODES = 20_000;
+const MAX_NODES = 20_000;
 
 /** Registers the metrics that are read from the returned state at each scrape. */
 export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemory {
@@ -138,7 +138,7 @@ async function readNodeSensors(
   const task = sharedTaskOf({ ...context, signal }, node);
   const before = Object.entries(nodes.get(uuid)?.payload ?? {}).filter(([kind]) => !due.has(timedAs(kind)));
   const keep = (payload: JsonObject): void => {
-    if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MOST_NODES)) nodes.delete(uuid);
+    if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MAX_NODES)) nodes.delete(uuid);
     else nodes.set(uuid, { node: { uuid, name, instance_uuid: instance }, payload, readings: readingsOf(payload), at: clock.now() });
   };
   try {

@@ -195,7 +195,7 @@ export async function setTraits(context: Context, uuid: string, change: TraitCha
     const { remove } = change;
     const before = change.replace ?? node.traits;
     if (remove !== undefined && !before.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: uuid, trait: remove });
-    const traits = [...new Set([...before, ...(change.add === undefined ? [] : [change.add])])].filter((one) => one !== remove);
+    const traits = [...new Set([...before, ...(change.add === undefined ? [] : [change.add])])].filter((candidate) => candidate !== remove);
     if (traits.length > MAX_TRAITS)
       throw invalidParameter(
         `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node ` +

@@ -27,7 +27,8 @@ export async function validationOf(task: NodeTask, kind: InterfaceKind, traits =
 export async function validateNode(context: Context, uuid: string): Promise<Readonly<Record<string, Validation>>> {
   return withTask(context, uuid, { purpose: 'driver interface validation', lock: 'shared' }, async (task) => {
     const answers: Record<string, Validation> = {};
-    for (const kind of INTERFACE_KINDS.filter((one) => one !== 'vendor')) answers[kind] = await validationOf(task, kind);
+    for (const kind of INTERFACE_KINDS.filter((interfaceKind) => interfaceKind !== 'vendor'))
+      answers[kind] = await validationOf(task, kind);
     return answers;
   });
 }

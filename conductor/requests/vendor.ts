@@ -4,7 +4,7 @@ import { invalidParameter, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { VendorAnswer, VendorMethodInfo } from '../core/call-types';
 import type { Context } from '../core/context';
-import { defaultInterface } from '../core/hardware';
+import { defaultInterface } from '../hardware/hardware';
 import { startTask, taskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 
@@ -30,7 +30,7 @@ function methodFor<Subject>(
   const method = methods && Object.hasOwn(methods, name) ? methods[name]! : undefined;
   if (!method) throw invalidParameter(`No handler for method ${name}`);
   if (!method.http.includes(http)) throw invalidParameter(`The method ${name} does not support HTTP ${http}`);
-  const unexpected = method.args ? Object.keys(args).filter((one) => !method.args!.includes(one)) : [];
+  const unexpected = method.args ? Object.keys(args).filter((key) => !method.args!.includes(key)) : [];
   if (unexpected.length > 0) throw invalidParameter(`Unexpected arguments: ${unexpected.join(', ')}`);
   return method;
 }

@@ -30,7 +30,7 @@ const PAUSE_MS = 500;
 /** Interval at which a long call checks that its conductor is still alive. */
 const WATCH_MS = 5000;
 /** Limit of every call. */
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 
 function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: ConductorSelector): Fault {
   if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
@@ -68,7 +68,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
     const ended = new AbortController();
     const gone = new AbortController();
     const watch = async (): Promise<void> => {
-      for (let waited = 0; waited < LONGEST_MS; waited += WATCH_MS) {
+      for (let waited = 0; waited < MAX_MS; waited += WATCH_MS) {
         await clock.sleep(WATCH_MS, ended.signal);
         const rows = await store.conductors.list(timeout).catch(() => undefined);
         if (rows && !rows.some((row) => row.hostname === hostname && row.locks_valid && row.instance === instance)) break;

@@ -71,7 +71,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
 
   const join: Lease['register'] = async (probe) => {
     const begun = moment();
-    const row = (await store.conductors.list(timeout)).find((one) => one.hostname === hostname);
+    const row = (await store.conductors.list(timeout)).find((candidate) => candidate.hostname === hostname);
     if (row?.locks_valid && !(await probe?.(row))) return undefined;
     const registered = newUuid(random);
     const released = await store.transaction(async (inner) =>

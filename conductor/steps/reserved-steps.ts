@@ -45,11 +45,11 @@ const RESERVED: readonly ReservedStep[] = [
 ];
 
 type Named = Pick<PlannedStep, 'interface' | 'step'>;
-const isReservedName = ({ step: name }: Named): boolean => RESERVED.some((one) => one.step === name);
+const isReservedName = ({ step: name }: Named): boolean => RESERVED.some((candidate) => candidate.step === name);
 /** A reserved name under an interface that it is not meant for. */
 export const isDropped = (asked: Named): boolean => isReservedName(asked) && asked.interface !== 'power';
 export const reservedStep = (asked: Named): ReservedStep | undefined =>
-  asked.interface === 'power' ? RESERVED.find((one) => one.step === asked.step) : undefined;
+  asked.interface === 'power' ? RESERVED.find((candidate) => candidate.step === asked.step) : undefined;
 
 /** A reserved step in the form that lists have, for checks and for the saved list. */
 export const plannedReserved = (asked: Named, kind: StepKind): PlannedStep | undefined => {

@@ -260,5 +260,5 @@ export const findStep = (
   { interface: owner, step }: { readonly interface: string; readonly step: string },
 ): Step | undefined => {
   const chosen = (driver as unknown as Readonly<Record<string, Interface | undefined>>)[owner];
-  return chosen?.steps?.find((one) => one.step === step && one.priority[kind] !== undefined);
+  return chosen?.steps?.find((candidate) => candidate.step === step && candidate.priority[kind] !== undefined);
 };

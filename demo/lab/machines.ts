@@ -93,7 +93,11 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
   return {
     ...machine,
     ...specification,
-    ...{ mac, uuid, diskSerial, diskFile: machine.diskFiles[0]!, cpuSeconds },
+    mac,
+    uuid,
+    diskSerial,
+    diskFile: machine.diskFiles[0]!,
+    cpuSeconds,
     act: (action) => {
       // Reads the processor time while the process still runs.
       cpuSeconds();

@@ -197,7 +197,7 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
     try {
       if (command.id !== undefined)
         return commandOf(await send({ method: 'GET', path: encodeURIComponent(command.id), query: { wait: 'true' } }));
-      return (await list()).findLast((one) => one.command_name === command.command_name) ?? command;
+      return (await list()).findLast((candidate) => candidate.command_name === command.command_name) ?? command;
     } catch (error) {
       if (error instanceof AgentError && error.kind === 'unreachable') return command;
       throw error;
@@ -260,7 +260,7 @@ const MAX_ERROR_TEXT = 64 * 1024;
 function errorText(error: unknown): string {
   if (typeof error === 'string') return shortened(error, MAX_ERROR_TEXT);
   const { details, message, faultstring } = (error ?? {}) as Readonly<Record<string, unknown>>;
-  const text = [details, message, faultstring].find((one) => typeof one === 'string' && one !== '');
+  const text = [details, message, faultstring].find((candidate) => typeof candidate === 'string' && candidate !== '');
   return typeof text === 'string' ? shortened(text, MAX_ERROR_TEXT) : 'Invalid agent response';
 }
 

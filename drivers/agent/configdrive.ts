@@ -21,7 +21,7 @@ const FILES = {
 
 const VOLUME = 'config-2';
 /** Bytes of an image, unpacked. The API refuses larger ones. */
-const MOST_UNPACKED = 64 << 20;
+const MAX_UNPACKED = 64 << 20;
 const NETWORK_DATA_LIMITS = { values: JSON_LIMITS.request.values, depth: 64 };
 const NETWORK_DATA = 'openstack/latest/network_data.json';
 
@@ -40,8 +40,8 @@ const jsonIn = (text: Buffer): Promise<unknown> =>
 async function completedImage(task: Task, given: string): Promise<string> {
   const { network } = task.driver;
   if (!network.completeConfigdrive || given.includes('://') || task.options['conductor.disable_configdrive_check']) return given;
-  const image = await promisify(gunzip)(Buffer.from(given, 'base64'), { maxOutputLength: MOST_UNPACKED }).catch(() => undefined);
-  const files = image && filesOfIso(image, MOST_UNPACKED);
+  const image = await promisify(gunzip)(Buffer.from(given, 'base64'), { maxOutputLength: MAX_UNPACKED }).catch(() => undefined);
+  const files = image && filesOfIso(image, MAX_UNPACKED);
   const own = files?.[NETWORK_DATA];
   if (files === undefined || own === undefined) return given;
   const before = await jsonIn(own);
@@ -74,7 +74,9 @@ export async function deliveredConfigdrive(task: Task): Promise<string | undefin
   if (configdrive === undefined || !options['deploy.configdrive_use_object_store'] || configdrive.includes('://')) return configdrive;
   const callback = options['conductor.deploy_callback_timeout'];
   return putTemporaryObject(task, {
-    ...{ container: options['conductor.configdrive_swift_container'], name: `configdrive-${node.uuid}`, data: Buffer.from(configdrive) },
+    container: options['conductor.configdrive_swift_container'],
+    name: `configdrive-${node.uuid}`,
+    data: Buffer.from(configdrive),
     secondsToLive: options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800),
   });
 }

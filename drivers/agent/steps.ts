@@ -161,7 +161,7 @@ async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep)
 
 async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
   const owner = (task.driver as unknown as Readonly<Record<string, Interface | undefined>>)[step.interface];
-  const own = owner?.steps?.find((one) => one.step === step.step && one.priority[kind] !== undefined);
+  const own = owner?.steps?.find((candidate) => candidate.step === step.step && candidate.priority[kind] !== undefined);
   await own?.finish?.(task, command.command_result?.[`${kind}_result`]);
   if (step.reboot_requested !== true) return done;
   await task.saveInternal(setting(REBOOTING[kind], true));

@@ -7,9 +7,9 @@ const SECRET = /pass(word|wd|phrase)|pswd|secret|token|_key$/i;
 
 function masked(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return SECRET.test(key) ? MASK : value;
-  if (Array.isArray(value)) return value.map((one) => masked(one));
+  if (Array.isArray(value)) return value.map((item) => masked(item));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, name)]));
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, masked(entry, name)]));
 }
 
 /** `withConfigdrive`: for steps that write the config drive to disk; otherwise the config drive is masked, as in Ironic. */

@@ -74,7 +74,9 @@ async function validateInstance(task: Task, method: BootRecord['method']): Promi
 async function instanceFiles(task: Task): Promise<BootRecord['files']> {
   const sources = ['boot_iso', 'kernel', 'ramdisk'].map((name) => [name, task.node.instance_info[name]] as const);
   const iso = sources.filter(([name, href]) => name === 'boot_iso' && href);
-  const files = (iso.length > 0 ? iso : sources).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== '');
+  const files = (iso.length > 0 ? iso : sources).filter(
+    (source): source is [string, string] => typeof source[1] === 'string' && source[1] !== '',
+  );
   return Object.fromEntries(await Promise.all(files.map(async ([name, href]) => [name, await servable(href, false, task)] as const)));
 }
 

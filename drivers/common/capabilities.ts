@@ -30,7 +30,7 @@ export function instanceCapabilities(node: NodeRecord): Capabilities {
       message: `Error parsing capabilities from Node ${node.uuid} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
     });
   }
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, String(entry)]));
 }
 
 /** Throws InvalidParameterValue when a known capability has an invalid value. */

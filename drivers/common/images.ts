@@ -237,7 +237,7 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
     throw fail('Invalid checksum file (No valid checksum found)');
   }
   const name = basename(URL.canParse(imageSource) ? new URL(imageSource).pathname : imageSource);
-  for (const line of filled.filter((one) => !one.startsWith('#'))) {
+  for (const line of filled.filter((candidate) => !candidate.startsWith('#'))) {
     const gnu = GNU_LINE.exec(line);
     if (gnu?.[2] === name) return gnu[1]!;
     const bsd = bsdLine(line);

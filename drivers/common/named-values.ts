@@ -11,8 +11,8 @@ export function namedValues(settings: unknown): ReadonlyMap<string, PlainValue> 
   const wrong = new Fault('InvalidParameterValue', { message: 'settings must be a list of objects, each with a name and a value' });
   if (!Array.isArray(settings)) throw wrong;
   return new Map(
-    (settings as unknown[]).map((one) => {
-      const { name, value } = (one ?? {}) as { readonly name?: unknown; readonly value?: unknown };
+    (settings as unknown[]).map((setting) => {
+      const { name, value } = (setting ?? {}) as { readonly name?: unknown; readonly value?: unknown };
       if (typeof name !== 'string' || value === undefined || !isPlainValue(value)) throw wrong;
       return [name, value];
     }),

@@ -6,6 +6,6 @@ export function connectionReason(error: unknown): string {
   const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
   if (cause !== undefined) return connectionReason(cause);
   if (Array.isArray(errors) && errors.length > 0) return connectionReason(errors[0]);
-  const text = [message, code].find((one) => typeof one === 'string' && one !== '');
+  const text = [message, code].find((candidate) => typeof candidate === 'string' && candidate !== '');
   return typeof text === 'string' ? text : String(error);
 }

@@ -22,10 +22,9 @@ export interface Readings {
 }
 
 /** Readings of one machine; further ones are in the notification only. */
-const MOST = 512;
-const MOST_WORDS = 100;
-const words = (value: unknown): string =>
-  typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, MOST_WORDS) : '';
+const MAX = 512;
+const MAX_WORDS = 100;
+const words = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, MAX_WORDS) : '');
 
 /** Units of IPMI (in ipmitool's words) and Redfish → ours. Others become `other`, which bounds the label's values. */
 const UNITS: Readonly<Record<string, string>> = {
@@ -86,5 +85,5 @@ export function readingsOf(payload: JsonObject): Readings {
       if ('health' in fields && Object.hasOwn(HEALTH, kind)) health.push({ ...HEALTH[kind]!(key, fields), bad: fields['health'] !== 'OK' });
     }
   }
-  return { readings: readings.slice(0, MOST), health: health.slice(0, MOST) };
+  return { readings: readings.slice(0, MAX), health: health.slice(0, MAX) };
 }

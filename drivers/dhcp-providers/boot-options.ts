@@ -20,7 +20,7 @@ const IPXE_TAG = { 4: 'ipxe', 6: 'ipxe6' } as const;
 /** iPXE's encapsulated options: only requests of iPXE have this option. */
 const IPXE_OPTIONS = '175';
 /** Neutron's limit for the value of an option. */
-const LONGEST = 64;
+const MAX = 64;
 /** The script that the HTTP boot service has for every machine (boot/http.ts). */
 const START_SCRIPT = 'boot.ipxe';
 
@@ -44,7 +44,7 @@ function bootFileOf(task: Task, method: BootRecord['method'], version: IpVersion
   const server = version === 6 ? (options['DEFAULT.my_ipv6'] ?? options['pxe.tftp_server']) : options['pxe.tftp_server'];
   const file =
     method === 'http-ipxe' ? `${options['deploy.http_url']}/${loader}` : version === 6 ? `tftp://${urlHost(server)}/${loader}` : loader;
-  if (file.length > LONGEST)
+  if (file.length > MAX)
     throw new Fault('InvalidParameterValue', {
       message: 'The resulting boot file or URL length exceeds Neutron limitations. Please explore shorter file names or hostnames.',
     });

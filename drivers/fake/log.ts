@@ -67,9 +67,9 @@ export function withStepLog(interfaces: Interfaces, file: string | null): Interf
     write('end');
     return result;
   };
-  const loggedSteps = <T extends Interface>(owner: string, one: T, more: readonly Step[] = []): T => ({
-    ...one,
-    steps: [...(one.steps ?? []), ...more].map((step) => ({
+  const loggedSteps = <T extends Interface>(owner: string, value: T, more: readonly Step[] = []): T => ({
+    ...value,
+    steps: [...(value.steps ?? []), ...more].map((step) => ({
       ...step,
       run: (task: Task, args: Readonly<Record<string, unknown>>) =>
         logged(task, `${owner}.${step.step}`, args['token'], () => step.run(task, args)),

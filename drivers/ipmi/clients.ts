@@ -17,14 +17,19 @@ export function createIpmiClients(
   { log, clock, random }: { readonly log: Log; readonly clock: Clock; readonly random: (bytes: number) => Buffer },
 ): IpmiClients {
   const native = createIpmiPool({
-    ...{ log, clock, random, maxSessions: options['ipmi.max_sessions'] },
+    log,
+    clock,
+    random,
+    maxSessions: options['ipmi.max_sessions'],
     idleMs: options['ipmi.session_idle_timeout'] * 1000,
   });
   const { openSol } = native;
   const sdrCache = createSdrCache(clock);
   if (options['ipmi.client'] === 'native') return { ipmi: native, sdrCache, openSol, close: () => native.close() };
   const ipmi = createIpmitoolPool({
-    ...{ log, clock, debug: options['ipmi.debug'] },
+    log,
+    clock,
+    debug: options['ipmi.debug'],
     passwordInEnvironment: options['ipmi.store_cred_in_env'],
     ownRetries: options['ipmi.use_ipmitool_retries'],
     interval: options['ipmi.min_command_interval'],

@@ -122,7 +122,7 @@ function sensorFields(record: SensorRecord, reading: Reading | undefined): Recor
 /** A sensor is read from its owner. Sensors of system software (odd IDs) are read from the BMC. */
 const BMC = 0x20;
 /** Sensors of the BMC itself that it may leave without a response: each costs a whole timeout. */
-const MOST_SILENT = 1;
+const MAX_SILENT = 1;
 type Sensors = Record<string, Record<string, Record<string, string>>>;
 /** The cache key: the same records for every user of the BMC. */
 const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
@@ -141,7 +141,7 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
     };
     if (owner === BMC || (owner & 1) === 1)
       return from(ask).catch((error: unknown) => {
-        if (!(error instanceof IpmiError) || error.kind !== 'unreachable' || ++silent > MOST_SILENT) throw error;
+        if (!(error instanceof IpmiError) || error.kind !== 'unreachable' || ++silent > MAX_SILENT) throw error;
         return sensorFields(record, undefined);
       });
     if (unreachable.has((channel << 8) | owner)) return sensorFields(record, undefined);

@@ -131,7 +131,7 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   const absent = required.filter((key) => given(key) === undefined);
   if (absent.length > 0) throw missing(`${list(absent)} not provided`);
   const level = str(orDefault('ipmi_priv_level', 'ADMINISTRATOR'));
-  const privilege = PRIVILEGES.find((one) => one === level);
+  const privilege = PRIVILEGES.find((candidate) => candidate === level);
   if (!privilege) throw invalidParameter(`Invalid privilege level value:${level}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
 
   if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalidParameter('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
@@ -141,7 +141,9 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
     port,
     username: textOf(node, 'ipmi_username'),
     password: textOf(node, 'ipmi_password'),
-    ...{ version, privilege, cipherSuites: cipherSuite === undefined ? suites : [cipherSuite] },
+    version,
+    privilege,
+    cipherSuites: cipherSuite === undefined ? suites : [cipherSuite],
     ...(bridge ? { bridge } : {}),
     ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
   };

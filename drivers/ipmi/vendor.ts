@@ -35,15 +35,17 @@ const text = (value: number): string => `0x${value.toString(16).padStart(2, '0')
 /** A SEL entry as JSON, with its bytes for vendor-specific types. */
 function selEntry({ id, type, timestamp, event, bytes }: SelEntry): JsonObject {
   return {
-    ...{
-      id,
-      type: text(type),
-      timestamp: timestamp === undefined ? null : new Date(timestamp * 1000).toISOString(),
-      raw: bytes.toString('hex'),
-    },
+    id,
+    type: text(type),
+    timestamp: timestamp === undefined ? null : new Date(timestamp * 1000).toISOString(),
+    raw: bytes.toString('hex'),
     ...(event && {
-      ...{ sensor_type: sensorTypeName(event.sensorType), sensor: text(event.sensor), generator: text(event.generator) },
-      ...{ event_type: text(event.eventType), event_data: event.data.map(text), asserted: !event.deassertion },
+      sensor_type: sensorTypeName(event.sensorType),
+      sensor: text(event.sensor),
+      generator: text(event.generator),
+      event_type: text(event.eventType),
+      event_data: event.data.map(text),
+      asserted: !event.deassertion,
     }),
   };
 }
@@ -71,21 +73,22 @@ export const ipmiVendor: VendorInterface = {
       run: (task, { raw_bytes: raw }) => sendRaw(task, raw),
     },
     sel: {
-      ...{
-        http: ['GET'],
-        description: 'The entries of the system event log. With "complete": false, the BMC could not return all of them.',
-        async: false,
-        exclusive: false,
-        args: [],
-        validate: target,
-      },
+      http: ['GET'],
+      description: 'The entries of the system event log. With "complete": false, the BMC could not return all of them.',
+      async: false,
+      exclusive: false,
+      args: [],
+      validate: target,
       run: async (task) => {
         const { entries, isWhole } = await asFault('sel list', readSel(ipmiCommandSender(task)));
         return { entries: entries.map(selEntry), ...(isWhole ? {} : { complete: false }) };
       },
     },
     clear_sel: {
-      ...{ http: ['POST'], description: 'Clear the system event log.', args: [], validate: target },
+      http: ['POST'],
+      description: 'Clear the system event log.',
+      args: [],
+      validate: target,
       run: (task) =>
         asFault(
           'sel clear',
@@ -93,8 +96,12 @@ export const ipmiVendor: VendorInterface = {
         ),
     },
     fru: {
-      ...{ http: ['GET'], description: 'Chassis, board and product as the FRU inventory of the BMC has them.' },
-      ...{ async: false, exclusive: false, args: [], validate: target },
+      http: ['GET'],
+      description: 'Chassis, board and product as the FRU inventory of the BMC has them.',
+      async: false,
+      exclusive: false,
+      args: [],
+      validate: target,
       run: async (task) => decodeFru(await asFault('fru print', readFruBytes(ipmiCommandSender(task)))),
     },
     bmc_reset: {

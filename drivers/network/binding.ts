@@ -22,7 +22,8 @@ export const allPortsAndPortgroupsOf = async (task: Task): Promise<readonly Port
 ];
 const portgroupsOf = async (task: Task): Promise<readonly PortOrPortgroup[]> =>
   (await task.portgroups()).map((record) => ({
-    ...{ kind: 'portgroup', record },
+    kind: 'portgroup',
+    record,
     members: task.ports.filter((port) => port.portgroup_uuid === record.uuid),
   }));
 

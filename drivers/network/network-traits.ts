@@ -14,7 +14,7 @@ export const DEFAULT_TRAIT: NetworkTrait = {
   actions: [{ action: 'attach_port', filter: parseFilter('port.is_port || port.is_portgroup'), minCount: null, maxCount: 1 }],
 };
 
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 const KEYS = ['action', 'filter', 'min_count', 'max_count'];
 const SMALLEST_GROUP = 2;
 
@@ -76,7 +76,7 @@ export function parseTraits(text: string): readonly NetworkTrait[] {
 
 /** @throws Error: the file cannot be used */
 export function openNetworkTraits(path: string): NetworkTraits {
-  const read = watchedFile(path, MOST_BYTES, parseTraits);
+  const read = watchedFile(path, MAX_BYTES, parseTraits);
   let traits = read();
   let reported: unknown;
   return {
@@ -86,7 +86,8 @@ export function openNetworkTraits(path: string): NetworkTraits {
       } catch (error) {
         if (error !== reported)
           log.error('the file of network traits cannot be used: the traits before the change still apply', {
-            ...{ file: path, reason: reasonOf(error) },
+            file: path,
+            reason: reasonOf(error),
           });
         reported = error;
       }

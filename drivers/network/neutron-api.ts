@@ -72,7 +72,7 @@ const enc = encodeURIComponent;
 type Query = Readonly<Record<string, string | readonly string[]>>;
 const queryOf = (query: Query): string =>
   Object.entries(query)
-    .flatMap(([name, value]) => [value].flat().map((one) => `${enc(name)}=${enc(one)}`))
+    .flatMap(([name, value]) => [value].flat().map((item) => `${enc(name)}=${enc(item)}`))
     .join('&');
 
 export const findPort = async (task: Task, id: string): Promise<NeutronPort> => portOf((await ask(task, `/ports/${enc(id)}`))['port']);

@@ -134,7 +134,7 @@ async function vifAttach(task: Task, vif: Vif): Promise<void> {
     throw new Fault('InvalidParameterValue', { message: `Neutron port ${vif.id} was not found` });
   if (task.options['conductor.enable_trait_based_networking']) return attachByTraits(task, vif, port);
   const networks = await physicalNetworksOf(task, port);
-  const ports = task.ports.filter((one) => portProblem(one, task.node.network_interface) === undefined);
+  const ports = task.ports.filter((candidate) => portProblem(candidate, task.node.network_interface) === undefined);
   const { kind, record } = choosePortOrPortgroup(vif, networks, { ports, portgroups: await task.portgroups() });
   await attachTo(task, { kind, uuid: record.uuid }, port);
 }

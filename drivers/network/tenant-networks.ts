@@ -65,7 +65,8 @@ export async function bindFlat(task: Task): Promise<void> {
       (reason) => `Unable to set binding:host_id for neutron port ${vif}. Error: ${reason}`,
       () =>
         updatePort(task, vif, {
-          ...{ 'binding:host_id': uuid, 'binding:vnic_type': 'baremetal' },
+          'binding:host_id': uuid,
+          'binding:vnic_type': 'baremetal',
           ...(record.address ? { mac_address: record.address } : {}),
         }),
     );

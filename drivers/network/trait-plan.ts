@@ -51,14 +51,14 @@ function planTrait({ actions }: NetworkTrait, free: Free, network: FilteredNetwo
       throw new Fault('TraitBasedNetworkingException', { message: `Action '${action.action}' not yet implemented.` });
     if (action.action === 'attach_portgroup') {
       const found = matching(portgroups, (record) => action.filter({ kind: 'portgroup', record }, network), action);
-      portgroups = portgroups.filter((one) => !found.includes(one));
+      portgroups = portgroups.filter((portgroup) => !found.includes(portgroup));
       return found.map(({ uuid }) => ({ kind: 'portgroup', uuid }));
     }
     const isGroup = action.action === 'group_and_attach_ports';
     const found = isGroup
       ? groupOf(ports, action, network)
       : matching(ports, (record) => action.filter({ kind: 'port', record }, network), action);
-    ports = ports.filter((one) => !found.includes(one));
+    ports = ports.filter((port) => !found.includes(port));
     if (isGroup) return found.length === 0 ? [] : [{ kind: 'group', ports: found }];
     return found.map(({ uuid }) => ({ kind: 'port', uuid }));
   });
@@ -73,7 +73,7 @@ function applicable({ node, options }: Task, traits: readonly NetworkTrait[]): r
   return [traits.find(({ name }) => name === DEFAULT_TRAIT_NAME) ?? DEFAULT_TRAIT];
 }
 const texts = (given: unknown): readonly string[] =>
-  Array.isArray(given) ? given.filter((one): one is string => typeof one === 'string') : [];
+  Array.isArray(given) ? given.filter((candidate): candidate is string => typeof candidate === 'string') : [];
 
 /**
  * The attachments of the first trait with a match. Empty: no trait matches, and the options allow that.

@@ -29,13 +29,13 @@ export function currentVif({ internal_info: info }: PortRecord | PortgroupRecord
 }
 
 export const attachedVifs = ({ ports, portgroups }: Carriers): readonly Vif[] =>
-  [...ports, ...portgroups].flatMap((one) => tenantVif(one) ?? []).map((id) => ({ id }));
+  [...ports, ...portgroups].flatMap((port) => tenantVif(port) ?? []).map((id) => ({ id }));
 
 /** Throws VifNotAttached. */
 export function portOrPortgroupOf(id: string, node: string, { ports, portgroups }: Carriers): PortOrPortgroup {
-  const portgroup = portgroups.find((one) => tenantVif(one) === id);
+  const portgroup = portgroups.find((candidate) => tenantVif(candidate) === id);
   if (portgroup) return { kind: 'portgroup', record: portgroup };
-  const port = ports.find((one) => tenantVif(one) === id);
+  const port = ports.find((candidate) => tenantVif(candidate) === id);
   if (port) return { kind: 'port', record: port };
   throw new Fault('VifNotAttached', { vif: id, node });
 }
@@ -75,7 +75,7 @@ function candidates(
   const alone = free.filter(({ portgroup_uuid: own }) => own === null && (only || !group));
   if (only) return alone.map(ofPort);
   const grouped = portgroups
-    .filter((one) => (!group || one.uuid === group) && !isTaken(one, 'Portgroup', id))
+    .filter((portgroup) => (!group || portgroup.uuid === group) && !isTaken(portgroup, 'Portgroup', id))
     .flatMap((record): Candidate[] => {
       const members = free.filter(({ portgroup_uuid: own }) => own === record.uuid);
       if (split.has(record.uuid)) return group ? [] : members.map(ofPort);
@@ -93,7 +93,7 @@ function candidates(
 export function choosePortOrPortgroup(vif: Vif, networks: readonly string[], carriers: Carriers): PortOrPortgroup {
   const rank = ({ carrier, network, pxe }: Candidate): number =>
     (network !== null && networks.includes(network) ? 4 : 0) + (carrier.kind === 'portgroup' ? 2 : 0) + (pxe ? 1 : 0);
-  const [best] = candidates(vif, networks, carriers).sort((one, other) => rank(other) - rank(one));
+  const [best] = candidates(vif, networks, carriers).sort((left, right) => rank(right) - rank(left));
   if (!best) throw new Fault('NoFreePhysicalPorts', { vif: vif.id });
   return best.carrier;
 }

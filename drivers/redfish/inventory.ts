@@ -25,7 +25,7 @@ const whole = (value: unknown): number | undefined => {
 };
 const orNull = <T>(value: T | undefined): T | null => value ?? null;
 const texts = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.slice(0, 64).flatMap((one: unknown) => text(one) ?? []) : [];
+  Array.isArray(value) ? value.slice(0, 64).flatMap((item: unknown) => text(item) ?? []) : [];
 /** Drops undefined values. */
 const known = (made: Readonly<Record<string, Json>>): JsonObject =>
   Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
@@ -92,23 +92,25 @@ async function cpuOf(reader: RedfishReader, system: unknown): Promise<JsonObject
   const processors = (await reader.members(member(system, 'Processors'))).filter(isCpu);
   // The first socket may be empty.
   const describes = (...names: readonly string[]) =>
-    processors.find((one) => names.every((name) => text(member(one, name)) !== undefined && member(one, 'Status', 'State') !== 'Absent'));
+    processors.find((processor) =>
+      names.every((name) => text(member(processor, name)) !== undefined && member(processor, 'Status', 'State') !== 'Absent'),
+    );
   const first = describes('InstructionSet') ?? describes('ProcessorArchitecture') ?? describes('Model') ?? processors[0];
   const architecture =
     lookUp(ARCHITECTURES, member(first, 'InstructionSet')) ?? lookUp(FAMILIES, member(first, 'ProcessorArchitecture')) ?? '';
   return {
-    count: processors.reduce<number>((sum, one) => sum + (whole(member(one, 'TotalThreads')) ?? 0), 0),
+    count: processors.reduce<number>((sum, processor) => sum + (whole(member(processor, 'TotalThreads')) ?? 0), 0),
     architecture,
     ...known({ model_name: text(member(first, 'Model')), frequency: whole(member(first, 'MaxSpeedMHz')) }),
   };
 }
 
 async function interfacesOf(reader: RedfishReader, system: unknown): Promise<readonly InventoryInterface[]> {
-  return (await reader.members(member(system, 'EthernetInterfaces'))).flatMap((one) => {
-    const mac = text(member(one, 'MACAddress'))?.replaceAll('-', ':').toLowerCase();
-    const name = text(member(one, 'Id'));
+  return (await reader.members(member(system, 'EthernetInterfaces'))).flatMap((item) => {
+    const mac = text(member(item, 'MACAddress'))?.replaceAll('-', ':').toLowerCase();
+    const name = text(member(item, 'Id'));
     if (!isMac(mac) || name === undefined) return [];
-    return [{ mac_address: mac, name, ...known({ speed_mbps: whole(member(one, 'SpeedMbps')) }) }];
+    return [{ mac_address: mac, name, ...known({ speed_mbps: whole(member(item, 'SpeedMbps')) }) }];
   });
 }
 
@@ -118,7 +120,8 @@ interface Storage {
   readonly drives: readonly unknown[];
   readonly volumeSizes: readonly number[];
 }
-const sizesOf = (resources: readonly unknown[]): readonly number[] => resources.flatMap((one) => whole(member(one, 'CapacityBytes')) ?? []);
+const sizesOf = (resources: readonly unknown[]): readonly number[] =>
+  resources.flatMap((resource) => whole(member(resource, 'CapacityBytes')) ?? []);
 async function storagesOf(reader: RedfishReader, system: unknown): Promise<readonly Storage[]> {
   const storages: Storage[] = [];
   for (const resource of await reader.members(member(system, 'Storage')))
@@ -131,8 +134,8 @@ async function storagesOf(reader: RedfishReader, system: unknown): Promise<reado
 }
 /** The devices of the older schema SimpleStorage. */
 async function simpleDevicesOf(reader: RedfishReader, system: unknown): Promise<readonly unknown[]> {
-  return (await reader.members(member(system, 'SimpleStorage'))).flatMap((one) => {
-    const devices = member(one, 'Devices');
+  return (await reader.members(member(system, 'SimpleStorage'))).flatMap((item) => {
+    const devices = member(item, 'Devices');
     return Array.isArray(devices) ? (devices as unknown[]) : [];
   });
 }
@@ -143,8 +146,11 @@ function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]
     const enough = sizes.filter((size) => size >= MIN_ROOT_BYTES);
     return enough.length > 0 ? Math.min(...enough) : 0;
   };
-  const enabled = simpleDevices.filter((one) => ['Enabled', undefined, null].includes(member(one, 'Status', 'State') as string));
-  const full = smallest(storages.flatMap((one) => one.volumeSizes)) || smallest(sizesOf(storages.flatMap((one) => one.drives)));
+  const enabled = simpleDevices.filter((simpleDevice) =>
+    ['Enabled', undefined, null].includes(member(simpleDevice, 'Status', 'State') as string),
+  );
+  const full =
+    smallest(storages.flatMap((storage) => storage.volumeSizes)) || smallest(sizesOf(storages.flatMap((storage) => storage.drives)));
   const simple = smallest(sizesOf(enabled));
   const bytes = full > 0 && simple > 0 ? Math.min(full, simple) : Math.max(full, simple);
   return Math.max(0, Math.trunc(bytes / GIB - 1));
@@ -168,14 +174,14 @@ function controllerOf({ resource, drives }: Storage): JsonObject {
   return {
     id: text(member(resource, 'Id')) ?? '',
     name: textOrNull(resource, 'Name'),
-    storage_controllers: (Array.isArray(controllers) ? controllers.slice(0, 64) : []).map((one: unknown) => ({
-      member_id: textOrNull(one, 'MemberId'),
-      name: textOrNull(one, 'Name'),
-      raid_types: texts(member(one, 'SupportedRAIDTypes')),
-      speed_gbps: orNull(typeof member(one, 'SpeedGbps') === 'number' ? (member(one, 'SpeedGbps') as number) : undefined),
-      controller_protocols: texts(member(one, 'SupportedControllerProtocols')),
-      device_protocols: texts(member(one, 'SupportedDeviceProtocols')),
-      ...statusOf(one),
+    storage_controllers: (Array.isArray(controllers) ? controllers.slice(0, 64) : []).map((controller: unknown) => ({
+      member_id: textOrNull(controller, 'MemberId'),
+      name: textOrNull(controller, 'Name'),
+      raid_types: texts(member(controller, 'SupportedRAIDTypes')),
+      speed_gbps: orNull(typeof member(controller, 'SpeedGbps') === 'number' ? (member(controller, 'SpeedGbps') as number) : undefined),
+      controller_protocols: texts(member(controller, 'SupportedControllerProtocols')),
+      device_protocols: texts(member(controller, 'SupportedDeviceProtocols')),
+      ...statusOf(controller),
     })),
     drives: drives.map((drive) => ({
       name: textOrNull(drive, 'Name'),
@@ -195,8 +201,8 @@ function controllerOf({ resource, drives }: Storage): JsonObject {
 async function pciDevicesOf(reader: RedfishReader, system: unknown): Promise<readonly JsonObject[]> {
   const devices: JsonObject[] = [];
   for (const device of await reader.members(member(system, 'PCIeDevices')))
-    for (const one of await reader.members(member(device, 'PCIeFunctions'))) {
-      const info = named(one, PCI_FUNCTION);
+    for (const item of await reader.members(member(device, 'PCIeFunctions'))) {
+      const info = named(item, PCI_FUNCTION);
       if (Object.keys(info).length > 0) devices.push(info);
     }
   return devices;

@@ -32,7 +32,10 @@ export async function readTaskOrJob(ask: SendRedfishRequest, monitor: string): P
       const percent = member(body, 'PercentComplete');
       const message = textOf(member(body, 'Message'))?.slice(0, MAX_CHARACTERS) ?? '';
       return {
-        ...{ ...task, state, messages: message, messageIds: [] },
+        ...task,
+        state,
+        messages: message,
+        messageIds: [],
         kind: Object.hasOwn(ENDS, state) ? ENDS[state]! : 'running',
         percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
       };

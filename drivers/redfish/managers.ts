@@ -15,7 +15,7 @@ import type { SystemView } from './target';
 /** More managers of one system are not read. */
 const MAX_MANAGERS = 8;
 
-const linksOf = (list: unknown): readonly string[] => listOf(list).flatMap((one) => linkOf(one) ?? []);
+const linksOf = (list: unknown): readonly string[] => listOf(list).flatMap((item) => linkOf(item) ?? []);
 /** Links.ManagedBy of the schema. Some services (Huawei, KubeVirt's) have Links.Managers. */
 const namedBy = ({ body }: SystemView): readonly string[] => {
   const found = linksOf(member(body, 'Links', 'ManagedBy'));
@@ -26,7 +26,9 @@ async function ofService(system: SystemView): Promise<readonly RedfishResource[]
   const { ask, target, path } = system;
   const managers = (await linkedCollection(ask, await readResource(ask, rootPath(target)), 'Managers')) ?? [];
   const own = linkKey(path);
-  const naming = managers.filter(({ body }) => linksOf(member(body, 'Links', 'ManagerForServers')).some((one) => linkKey(one) === own));
+  const naming = managers.filter(({ body }) =>
+    linksOf(member(body, 'Links', 'ManagerForServers')).some((candidate) => linkKey(candidate) === own),
+  );
   return naming.length > 0 || managers.length > 1 ? naming : managers;
 }
 

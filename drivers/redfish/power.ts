@@ -52,7 +52,7 @@ async function isThereAlready(task: Task, error: unknown, ends: 'power on' | 'po
 /** The first of these ResetTypes that the service offers. Undefined: none. */
 async function offered({ ask, body }: SystemView, types: readonly string[]): Promise<string | undefined> {
   const allowed = await actionOf({ body }, RESET)?.allowed(ask, 'ResetType');
-  return allowed ? types.find((one) => allowed.includes(one)) : types[0];
+  return allowed ? types.find((type) => allowed.includes(type)) : types[0];
 }
 
 export async function reset(task: Task, system: SystemView, order: keyof typeof RESETS): Promise<void> {
@@ -81,7 +81,7 @@ export async function reset(task: Task, system: SystemView, order: keyof typeof 
 
 function healthOf(system: SystemView): MachineStatus['health'] {
   const health = member(system.body, 'Status', 'Health');
-  return HEALTH.find((one) => one === health) ?? null;
+  return HEALTH.find((candidate) => candidate === health) ?? null;
 }
 
 const order =

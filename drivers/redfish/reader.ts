@@ -53,14 +53,14 @@ export function redfishReader({ clock, log }: Task, ask: SendRedfishRequest): Re
     if (Array.isArray(collection)) return collection as unknown[];
     const path = linkOf(collection);
     const paths = path === undefined ? undefined : await unlessLost(path, () => memberPaths(once, path));
-    return (paths ?? []).map((one) => ({ '@odata.id': one }));
+    return (paths ?? []).map((item) => ({ '@odata.id': item }));
   };
   return {
     get,
     members: async (collection) => {
       const resources: unknown[] = [];
-      for (const one of (await listed(collection)).slice(0, MAX_MEMBERS)) {
-        const resource = await get(one);
+      for (const item of (await listed(collection)).slice(0, MAX_MEMBERS)) {
+        const resource = await get(item);
         if (typeof resource === 'object' && resource !== null) resources.push(resource);
       }
       return resources;

@@ -22,11 +22,11 @@ import type { Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
 /** Sensors that are read of one kind. Reports of thousands are not plausible. */
-const MOST = 256;
+const MAX = 256;
 /** Characters of one text. */
-const MOST_CHARACTERS = 255;
+const MAX_CHARACTERS = 255;
 
-const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_CHARACTERS) ?? null;
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MAX_CHARACTERS) ?? null;
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 const whole = (value: unknown): number | null => {
   const parsed = number(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
@@ -74,7 +74,7 @@ const fieldsOf = (fields: SensorFields, body: unknown): Record<string, Json> =>
   );
 type Sensors = Record<string, JsonObject>;
 /** Uses Object.fromEntries because a name from the service may be `__proto__`. */
-const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MOST));
+const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MAX));
 
 /** The resources of a machine that sensors are read from. */
 interface Machine {
@@ -105,9 +105,9 @@ async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): P
 async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
   const metrics = await readLinked(ask, thermal, 'ThermalMetrics');
   const list = listOf(member(metrics?.body, 'TemperatureReadingsCelsius'));
-  const listed = list.map((one, index) => ({
-    identity: text(member(one, 'DataSourceUri'))?.split('/').pop() ?? text(member(one, 'DeviceName')) ?? String(index),
-    body: one,
+  const listed = list.map((item, index) => ({
+    identity: text(member(item, 'DataSourceUri'))?.split('/').pop() ?? text(member(item, 'DeviceName')) ?? String(index),
+    body: item,
   }));
   const sensors = list.length > 0 || chassis === undefined ? [] : ((await linkedCollection(ask, chassis, 'Sensors')) ?? []);
   const read = sensors
@@ -129,7 +129,7 @@ async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishReso
 async function newerPower({ ask, chassis }: Machine, power: RedfishResource): Promise<Sensors> {
   const supplies = (await linkedCollection(ask, power, 'PowerSupplies')) ?? [];
   const found: (readonly [string, JsonObject])[] = [];
-  for (const supply of supplies.slice(0, MOST)) {
+  for (const supply of supplies.slice(0, MAX)) {
     const metrics = (await readLinked(ask, supply, 'Metrics'))?.body;
     found.push([
       `${idOf(supply)}:${idOf(power)}@${idOf(chassis)}`,
@@ -162,9 +162,9 @@ const listOfChassis =
     }
     const within = link === 'Power' ? `:${idOf(found)}` : '';
     return named(
-      listOf(member(found.body, list)).map((one, index) => [
-        `${text(member(one, 'MemberId')) ?? String(index)}${within}@${idOf(chassis)}`,
-        fieldsOf(fields, one),
+      listOf(member(found.body, list)).map((item, index) => [
+        `${text(member(item, 'MemberId')) ?? String(index)}${within}@${idOf(chassis)}`,
+        fieldsOf(fields, item),
       ]),
     );
   };
@@ -192,9 +192,9 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
   const place = linkOf(member(system.body, 'Storage'));
   const found: (readonly [string, JsonObject])[] = [];
   for (const storage of place === undefined ? [] : await collection(ask, place))
-    for (const one of listOf(member(storage.body, 'Drives'))) {
-      const path = linkOf(one);
-      if (path === undefined || found.length >= MOST) continue;
+    for (const item of listOf(member(storage.body, 'Drives'))) {
+      const path = linkOf(item);
+      if (path === undefined || found.length >= MAX) continue;
       found.push(drive((await readResource(ask, path)).body, lastOf(path), idOf(storage), system));
     }
   return named(found);

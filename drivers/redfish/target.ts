@@ -118,7 +118,7 @@ function wordOf<T extends string>(node: NodeRecord, key: string, option: string 
   const setting = node.driver_info[key];
   const value = setting === undefined ? option : setting;
   if (setting === undefined && value === null) return null;
-  const word = words.find((one) => one === value);
+  const word = words.find((candidate) => candidate === value);
   if (word) return word;
   throw invalidParameter(
     `Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`,
@@ -153,7 +153,9 @@ export async function redfishSystem({ node, options }: SettingsSource): Promise<
   return {
     system: id === '' ? undefined : encodeURI(id.startsWith('/') ? id : `/${id}`),
     target: {
-      ...{ address, authType, verifyCa },
+      address,
+      authType,
+      verifyCa,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
       ...(version || ciphers !== null

@@ -65,7 +65,7 @@ async function validateSubscription(task: Task, args: JsonObject): Promise<void>
       async (events) => events,
     );
     const allowed = textsOf(member(service.body, 'EventTypesForSubscription')) ?? EVENT_TYPES;
-    if (!Array.isArray(types) || !types.every((one) => allowed.includes(one as string)))
+    if (!Array.isArray(types) || !types.every((type) => allowed.includes(type as string)))
       throw invalidParameter(`EventTypes ${str(types)} is not a valid value, allowed values ${str(allowed)}`);
   }
   if (typeof context !== 'string') throw invalidParameter(`Context ${str(context)} is not a valid string`);

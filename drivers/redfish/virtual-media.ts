@@ -31,7 +31,8 @@ const MEDIA_TYPES: Readonly<Record<VirtualMediaType, MediaType>> = { cdrom: 'CD'
 const ACCEPTED_TYPES: Readonly<Record<MediaType, readonly string[]>> = { CD: ['CD', 'DVD'], USBStick: ['USBStick'], Floppy: ['Floppy'] };
 
 const typesOf = ({ body }: RedfishResource): readonly string[] => textsOf(member(body, 'MediaTypes')) ?? [];
-const accepts = (drive: RedfishResource, type: MediaType): boolean => typesOf(drive).some((one) => ACCEPTED_TYPES[type].includes(one));
+const accepts = (drive: RedfishResource, type: MediaType): boolean =>
+  typesOf(drive).some((candidate) => ACCEPTED_TYPES[type].includes(candidate));
 const isInserted = ({ body }: RedfishResource): boolean => member(body, 'Inserted') === true;
 
 /** The drives of the system and of each manager. */
@@ -216,7 +217,7 @@ export async function insertMedium(
       let drives = await emptied(
         task,
         system,
-        group.filter((one) => accepts(one, type)),
+        group.filter((candidate) => accepts(candidate, type)),
       );
       for (let tried = 1; tried <= TRIES; tried++) {
         try {

@@ -51,7 +51,7 @@ export async function findVolume(task: Task, id: string): Promise<CinderVolume |
   const volume = isObject(body) ? body['volume'] : undefined;
   if (!isObject(volume) || typeof volume['status'] !== 'string') throw storageError(failed('the response is not a volume'), undefined);
   const attachments: readonly unknown[] = Array.isArray(volume['attachments']) ? volume['attachments'] : [];
-  const own = attachments.find((one) => isObject(one) && serversOf(task).includes(one['server_id']));
+  const own = attachments.find((attachment) => isObject(attachment) && serversOf(task).includes(attachment['server_id']));
   const attachmentId = isObject(own) ? own['attachment_id'] : undefined;
   return {
     id,

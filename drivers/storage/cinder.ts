@@ -50,7 +50,7 @@ async function validate(task: Task): Promise<void> {
     throw new Fault(fault, { message: `Failed to validate cinder storage interface for node ${node.uuid}. ${reason}` });
   };
   const [connectors, targets] = await Promise.all([volumes.connectors(node.uuid), volumes.targets(node.uuid)]);
-  const count = (type: string): number => connectors.filter((one) => one.type === type).length;
+  const count = (type: string): number => connectors.filter((connector) => connector.type === type).length;
   if (count('iqn') > 0 && !driver.boot.bootsVolumes)
     refuse(
       'The [pxe]/ipxe_enabled option must be set to True or the boot interface must be set to ``ipxe`` to support network booting to an iSCSI volume.',
@@ -84,8 +84,8 @@ async function validate(task: Task): Promise<void> {
 
 /** Connectors of the same type beyond the first count only for Fibre Channel. Throws StorageError. @internal */
 export function connectorOf(task: Task, connectors: readonly { readonly type: string; readonly connector_id: string }[]): Connector {
-  const first = (type: string) => connectors.find((one) => one.type === type)?.connector_id;
-  const all = (type: string) => connectors.filter((one) => one.type === type).map(({ connector_id: id }) => id);
+  const first = (type: string) => connectors.find((connector) => connector.type === type)?.connector_id;
+  const all = (type: string) => connectors.filter((connector) => connector.type === type).map(({ connector_id: id }) => id);
   const given = { initiator: first('iqn'), ip: first('ip'), wwpns: all('wwpn'), wwnns: all('wwnn') };
   const known = Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, string | string[]] => entry[1] !== undefined && entry[1].length > 0),

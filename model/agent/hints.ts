@@ -27,7 +27,8 @@ const numbers =
 const atLeast = numbers((a, b) => a >= b);
 /** Operator → its test. A longer operator precedes its prefixes. As in OpenStack, `=` means `>=`. */
 const OPERATORS: Readonly<Record<string, Test>> = {
-  '<or>': (actual, expected) => expected.some((one) => actual === one || (one !== '' && Number(actual) === Number(one))),
+  '<or>': (actual, expected) =>
+    expected.some((candidate) => actual === candidate || (candidate !== '' && Number(actual) === Number(candidate))),
   '<in>': (actual, [expected]) => actual.includes(expected!),
   '<range-in>': (actual, [range]) => inRange(Number(actual), range!),
   '==': numbers((a, b) => a === b),
@@ -91,8 +92,8 @@ function parseHint(name: HintName, expression: unknown): Hint {
   if (kind === 'text' && typeof expression !== 'string') {
     throw new Error(`Root device hint "${name}" is not a string value. Hint expression: ${shown}`);
   }
-  const operator = Object.keys(OPERATORS).find((one) => text.startsWith(one) && text.length > one.length) ?? '';
-  const values = (operator === '<or>' ? text.split('<or>').slice(1) : [text.slice(operator.length)]).map((one) => one.trim());
+  const operator = Object.keys(OPERATORS).find((key) => text.startsWith(key) && text.length > key.length) ?? '';
+  const values = (operator === '<or>' ? text.split('<or>').slice(1) : [text.slice(operator.length)]).map((part) => part.trim());
   if (kind === 'number') checkNumbers(name, operator, values, shown);
   return { name, operator: operator || (kind === 'number' ? '==' : 's=='), values };
 }
@@ -102,19 +103,19 @@ function checkNumbers(name: HintName, operator: string, values: readonly string[
     if (!RANGE.test(values[0]!)) throw new Error(`Root device hint "${name}" is not a range. Current value: ${shown}`);
     return;
   }
-  if (!values.every((one) => /^[+-]?\d+$/.test(one))) {
+  if (!values.every((value) => /^[+-]?\d+$/.test(value))) {
     throw new Error(`Root device hint "${name}" is not an integer value. Current value: ${shown}`);
   }
-  if (!values.every((one) => Number(one) > 0)) {
+  if (!values.every((value) => Number(value) > 0)) {
     throw new Error(`Root device hint "${name}" should be a positive integer. Current value: ${shown}`);
   }
 }
 
 function matches(disk: HintedDisk, { name, operator, values }: Hint): boolean {
   const actual = name === 'size' ? disk.size / 2 ** 30 : disk[name];
-  return (Array.isArray(actual) ? (actual as unknown[]) : [actual]).some((one) => {
-    if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean') return false;
-    const text = String(one).trim().toLowerCase();
+  return (Array.isArray(actual) ? (actual as unknown[]) : [actual]).some((candidate) => {
+    if (typeof candidate !== 'string' && typeof candidate !== 'number' && typeof candidate !== 'boolean') return false;
+    const text = String(candidate).trim().toLowerCase();
     return text !== '' && (operator === 'is' ? truthOf(text) === (values[0] === 'true') : OPERATORS[operator]!(text, values));
   });
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../records';
 import { AgentError } from './errors';
 
 /** Bytes. */
-const LARGEST_CONFIG_DRIVE = 64 * 2 ** 20;
+const MAX_CONFIG_DRIVE = 64 * 2 ** 20;
 
 interface WriteArguments {
   readonly image: JsonObject;
@@ -29,7 +29,7 @@ export function readWriteArguments(args: JsonObject): WriteArguments {
 export async function readConfigDrive(text: string, fetchText: (url: string) => Promise<string>): Promise<Buffer> {
   const encoded = /^https?:\/\//.test(text) ? await fetchText(text) : text;
   try {
-    return gunzipSync(Buffer.from(encoded.trim(), 'base64'), { maxOutputLength: LARGEST_CONFIG_DRIVE });
+    return gunzipSync(Buffer.from(encoded.trim(), 'base64'), { maxOutputLength: MAX_CONFIG_DRIVE });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
       throw new AgentError('DeploymentError', 'Config drive size exceeds maximum limit of 64MiB.', { cause: error });

@@ -80,7 +80,7 @@ const SCHEMAS: Readonly<Record<'conditions' | 'actions', ListSchema>> = {
   actions: { title: 'Inspector rule actions schema', type: 'array', minItems: 1, items: ACTION_ITEM },
 };
 
-const indented = (one: unknown): string => `    ${pformat(one, 72).replaceAll('\n', '\n    ')}`;
+const indented = (item: unknown): string => `    ${pformat(item, 72).replaceAll('\n', '\n    ')}`;
 
 /** Throws Invalid with the messages of ironic-inspector's validator. */
 function demandSchema(part: 'conditions' | 'actions', list: unknown): asserts list is readonly JsonObject[] {
@@ -93,15 +93,15 @@ function demandSchema(part: 'conditions' | 'actions', list: unknown): asserts li
   };
   if (!Array.isArray(list)) return refuse(`${repr(list)} is not of type 'array'`, 'type', '', schema, '', list);
   if (list.length < schema.minItems) refuse(`${repr(list)} should be non-empty`, 'minItems', '', schema, '', list);
-  for (const [index, one] of (list as unknown[]).entries()) {
+  for (const [index, entry] of (list as unknown[]).entries()) {
     const at = `[${index}]`;
-    if (!isObject(one)) return refuse(`${repr(one)} is not of type 'object'`, 'type', "['items']", items, at, one);
+    if (!isObject(entry)) return refuse(`${repr(entry)} is not of type 'object'`, 'type', "['items']", items, at, entry);
     for (const name of items.required)
-      if (!Object.hasOwn(one, name)) refuse(`${repr(name)} is a required property`, 'required', "['items']", items, at, one);
+      if (!Object.hasOwn(entry, name)) refuse(`${repr(name)} is a required property`, 'required', "['items']", items, at, entry);
     for (const [name, { enum: words, type }] of Object.entries(items.properties)) {
-      if (!Object.hasOwn(one, name)) continue;
+      if (!Object.hasOwn(entry, name)) continue;
       const where = `['items']['properties'][${repr(name)}]`;
-      const given = one[name];
+      const given = entry[name];
       if (words && !words.includes(given as string))
         refuse(`${repr(given)} is not one of ${repr(words)}`, 'enum', where, items.properties[name], `${at}[${repr(name)}]`, given);
       if (type !== undefined && typeof given !== type)
@@ -123,8 +123,8 @@ function checkParameters(params: JsonObject, { required, optional = [], present,
   if (wrong.length > 0) throw new Error(wrong.join('; '));
   check?.(params);
 }
-const without = (one: JsonObject, names: readonly string[]): JsonObject =>
-  Object.fromEntries(Object.entries(one).filter(([name]) => !names.includes(name)));
+const without = (item: JsonObject, names: readonly string[]): JsonObject =>
+  Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)));
 
 /** Splits the field of a condition into scheme and path. */
 export function fieldOf(field: string): { readonly scheme: string; readonly path: string } {
@@ -143,20 +143,20 @@ export function checkedIntrospectionRule(conditions: unknown, actions: unknown):
     }
   };
   demandSchema('conditions', conditions);
-  const checked = conditions.map((one) => {
-    const { op, field, multiple = 'any', invert = false } = one as { op: string; field: string; multiple?: string; invert?: boolean };
+  const checked = conditions.map((condition) => {
+    const { op, field, multiple = 'any', invert = false } = condition as { op: string; field: string; multiple?: string; invert?: boolean };
     const { scheme, path } = fieldOf(field);
     if (scheme !== 'node' && scheme !== 'data')
       throw invalid(`Unsupported scheme for field: ${scheme}, valid values are node:// or data://`);
     wrongly(`Unable to parse field JSON path ${field}`, () => void parseJsonPath(path));
-    const params = without(one, RESERVED);
+    const params = without(condition, RESERVED);
     wrongly(`Invalid parameters for operator ${op}`, () => checkParameters(params, CONDITIONS[op]!));
     return { ...params, op, field, multiple, invert };
   });
   demandSchema('actions', actions);
-  for (const one of actions) {
-    const action = one['action'] as string;
-    wrongly(`Invalid parameters for action ${action}`, () => checkParameters(without(one, ['action']), ACTIONS[action]!));
+  for (const item of actions) {
+    const action = item['action'] as string;
+    wrongly(`Invalid parameters for action ${action}`, () => checkParameters(without(item, ['action']), ACTIONS[action]!));
   }
   return { conditions: checked, actions };
 }

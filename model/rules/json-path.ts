@@ -28,17 +28,17 @@ const below =
   (step: Step): Step =>
   (value, root) => {
     const members = Array.isArray(value) ? (value as unknown[]) : isObject(value) ? Object.values(value) : [];
-    return [...step(value, root), ...members.flatMap((one) => below(step)(one, root))];
+    return [...step(value, root), ...members.flatMap((child) => below(step)(child, root))];
   };
 /** Limit of the values that a path selects. Each step of `$|$.$|$` doubles their number. */
-const MOST_FOUND = 100_000;
+const MAX_FOUND = 100_000;
 const chain =
   (first: Step, second: Step): Step =>
   (value, root) => {
     const found: unknown[] = [];
-    for (const one of first(value, root)) {
-      for (const more of second(one, root)) found.push(more);
-      if (found.length > MOST_FOUND) throw new Error(`the JSON path selects more than ${MOST_FOUND} values`);
+    for (const match of first(value, root)) {
+      for (const more of second(match, root)) found.push(more);
+      if (found.length > MAX_FOUND) throw new Error(`the JSON path selects more than ${MAX_FOUND} values`);
     }
     return found;
   };

@@ -15,8 +15,8 @@ const ANCHORS_OF_LINES: Anchors = { '\\A': '(?<![\\s\\S])', '\\Z': '(?![\\s\\S])
 const FLAGS = /^\(\?([aimsu]+)\)([\s\S]*)$/;
 
 /** Nobody can interrupt the compilation of an expression, and the time for it grows with the cube of its depth. */
-const MOST_CHARACTERS = 10_000;
-const MOST_NESTED = 100;
+const MAX_CHARACTERS = 10_000;
+const MAX_NESTED = 100;
 /** Groups within each other. A parenthesis in a class counts too. */
 function depthOf(source: string): number {
   let [depth, most] = [0, 0];
@@ -30,8 +30,8 @@ function depthOf(source: string): number {
 
 /** @throws Error if it is too large, or if JavaScript has no such expression, as for Python's conditional groups and atomic groups */
 export function fromPython(text: string): Regex {
-  if (text.length > MOST_CHARACTERS) throw new Error(`it has more than ${MOST_CHARACTERS} characters`);
-  if (depthOf(text) > MOST_NESTED) throw new Error(`it has more than ${MOST_NESTED} groups within each other`);
+  if (text.length > MAX_CHARACTERS) throw new Error(`it has more than ${MAX_CHARACTERS} characters`);
+  if (depthOf(text) > MAX_NESTED) throw new Error(`it has more than ${MAX_NESTED} groups within each other`);
   const [, flags = '', rest = text] = FLAGS.exec(text) ?? [];
   const known = [...new Set(flags.replace(/[au]/g, ''))].join('');
   const anchors = known.includes('m') ? ANCHORS_OF_LINES : ANCHORS;

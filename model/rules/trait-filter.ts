@@ -80,7 +80,7 @@ function compare(name: string, value: VariableValue, comparator: Comparator, lit
 
 const TOKEN = /[ \t\f\r\n]*(?:(&&|\|\||[()]|[=!><]=|=~|[><])|'([\w.-]*)'|([a-z]+\.[a-z_]+))/y;
 /** Maximum nesting of parentheses, which bounds the recursion. */
-const MOST_PARENTHESES = 100;
+const MAX_PARENTHESES = 100;
 interface Token {
   readonly sign?: string | undefined;
   readonly literal?: string | undefined;
@@ -104,7 +104,7 @@ export function parseFilter(text: string): TraitFilter {
   let at = 0;
   let depth = 0;
   const parenthesized = (): TraitFilter => {
-    if (++depth > MOST_PARENTHESES) throw new Error('there are too many parentheses');
+    if (++depth > MAX_PARENTHESES) throw new Error('there are too many parentheses');
     const inner = expression();
     if (tokens[at++]?.sign !== ')') throw new Error('a parenthesis is not closed');
     depth--;

@@ -4,7 +4,7 @@ import type { Device } from './device';
 import { addAtEnd, type Partition, readPartitions } from './partitions';
 
 const MiB = 2 ** 20;
-const LARGEST = 64 * MiB;
+const MAX = 64 * MiB;
 const LABEL = 'config-2';
 
 /** Writes the volume to the image's config drive partition, or to a new one at the disk's end. */
@@ -25,7 +25,7 @@ export async function writeConfigDrive(device: Device, volume: Buffer, guid: str
 
 async function added(device: Device, least: number, guid: string): Promise<Partition> {
   try {
-    return await addAtEnd(device, LARGEST, least, guid);
+    return await addAtEnd(device, MAX, least, guid);
   } catch (error) {
     throw new AgentError('DeploymentError', `Failed to create config drive on disk ${device.path}: ${(error as Error).message}`, {
       cause: error,

@@ -44,10 +44,10 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
 }
 
 /** Bytes: base64 of a config drive of 64 MiB that gzip does not make smaller. */
-const LARGEST_TEXT = 96 * 2 ** 20;
+const MAX_TEXT = 96 * 2 ** 20;
 
 async function fetchText(url: string, image: JsonObject, fetching: Fetching): Promise<string> {
-  const answer = await ask({ ...fetching, method: 'GET', url, headers: authorization(image) }, LARGEST_TEXT).catch((error: unknown) => {
+  const answer = await ask({ ...fetching, method: 'GET', url, headers: authorization(image) }, MAX_TEXT).catch((error: unknown) => {
     throw new AgentError('ImageDownloadError', `URL: ${url}. Error: ${reasonOf(error)}`, { cause: error });
   });
   if (answer.status !== 200) throw new AgentError('ImageDownloadError', `Received status code ${answer.status} from ${url}, expected 200`);

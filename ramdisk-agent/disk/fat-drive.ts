@@ -9,8 +9,8 @@ import { reasonOf } from '../../model/errors';
 import { fatImage } from '../../wire/images/fat';
 import type { Run } from '../system/run';
 
-const LARGEST_ISO_SECTOR = 2048;
-const MOST_FILES = 10_000;
+const MAX_ISO_SECTOR = 2048;
+const MAX_FILES = 10_000;
 const LABEL = 'CONFIG-2';
 
 export interface DriveConversion {
@@ -23,7 +23,7 @@ export interface DriveConversion {
 
 /** The volume itself, or a FAT volume with its files if the disk needs one. Throws DeploymentError. */
 export async function volumeFor(sectorSize: number, volume: Buffer, { run, temporary, now }: DriveConversion): Promise<Buffer> {
-  if (sectorSize <= LARGEST_ISO_SECTOR) return volume;
+  if (sectorSize <= MAX_ISO_SECTOR) return volume;
   const folder = await mkdtemp(join(temporary, 'drive-'));
   const [file, mounted] = [`${folder}.img`, folder];
   try {
@@ -63,7 +63,7 @@ async function filesBelow(root: string, mostBytes: number): Promise<Readonly<Rec
   const found: Record<string, Buffer> = {};
   let [count, bytes] = [0, 0];
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
-    if (++count > MOST_FILES) throw new Error(`it has more than ${MOST_FILES} files`);
+    if (++count > MAX_FILES) throw new Error(`it has more than ${MAX_FILES} files`);
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     // Entries may share their data: the files may be larger than the volume.

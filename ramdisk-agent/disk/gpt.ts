@@ -73,8 +73,10 @@ export function entriesOf({ array, entrySize }: Gpt): readonly GptEntry[] {
 
 /** Adds a partition in the first free entry. Throws when there is none. */
 export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly gpt: Gpt; readonly number: number } {
-  const taken = new Set(entriesOf(gpt).map((one) => one.number));
-  const number = Array.from({ length: gpt.array.length / gpt.entrySize }, (_, index) => index + 1).find((one) => !taken.has(one));
+  const taken = new Set(entriesOf(gpt).map((item) => item.number));
+  const number = Array.from({ length: gpt.array.length / gpt.entrySize }, (_, index) => index + 1).find(
+    (candidate) => !taken.has(candidate),
+  );
   if (number === undefined) throw new Error('The partition table has no free entry');
   const bytes = Buffer.alloc(gpt.entrySize);
   guidBytes(entry.type).copy(bytes, 0);

@@ -21,7 +21,7 @@ const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];
 const PROTECTIVE = 'ee';
-const MOST_EBRS = 128;
+const MAX_EBRS = 128;
 const MiB = 2 ** 20;
 
 /** Null when the disk has no readable partition table. */
@@ -70,7 +70,7 @@ export async function repairGpt(device: Device): Promise<void> {
 export async function addAtEnd(device: Device, most: number, least: number, guid: string): Promise<Partition> {
   const table = await readPartitions(device);
   if (!table) throw new Error('the disk has no partition table');
-  const used = Math.max(MiB, ...table.partitions.map((one) => one.start + one.size));
+  const used = Math.max(MiB, ...table.partitions.map((partition) => partition.start + partition.size));
   const gpt = table.label === 'gpt' ? await readGpt(device) : null;
   const limit = gpt ? (lastUsable(gpt, device) + 1) * device.sectorSize : Math.min(device.size, 2 ** 32 * device.sectorSize);
   const end = Math.floor(limit / MiB) * MiB;
@@ -109,7 +109,7 @@ async function readLogical(device: Device, primary: readonly Partition[]): Promi
   const extended = primary.find((entry) => EXTENDED.includes(entry.type));
   const found: Partition[] = [];
   const visited = new Set<number>();
-  for (let at = extended?.start; extended && at !== undefined && !visited.has(at) && visited.size < MOST_EBRS;) {
+  for (let at = extended?.start; extended && at !== undefined && !visited.has(at) && visited.size < MAX_EBRS;) {
     visited.add(at);
     const entries: readonly Partition[] | null = await readMbr(device, at / device.sectorSize);
     const here: Partition | undefined = entries?.find((entry) => !EXTENDED.includes(entry.type));
@@ -122,7 +122,7 @@ async function readLogical(device: Device, primary: readonly Partition[]): Promi
 
 async function addToMbr(device: Device, first: number, sectors: number): Promise<number> {
   const bytes = await device.read(0, device.sectorSize);
-  const index = [0, 1, 2, 3].find((one) => bytes[446 + one * 16 + 4] === 0);
+  const index = [0, 1, 2, 3].find((candidate) => bytes[446 + candidate * 16 + 4] === 0);
   if (index === undefined) throw new Error('the disk uses MBR partitioning and already has 4 primary partitions');
   const entry = bytes.subarray(446 + index * 16, 462 + index * 16);
   entry.fill(0);

@@ -22,11 +22,11 @@ interface FileRange {
 }
 
 const HEADER_LENGTH = 104;
-const LARGEST_L1 = 32 * 2 ** 20;
+const MAX_L1 = 32 * 2 ** 20;
 /** The most bytes of tables in memory: enough for 768 GiB in clusters of 64 KiB. */
-const LARGEST_TABLES = 192 * 2 ** 20;
+const MAX_TABLES = 192 * 2 ** 20;
 const BYTES_PER_ENTRY = 16;
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 
 /** The range of the header. Its `take` returns the range of the L1 table, whose `take` returns the L2 tables, and these the clusters. */
 function headerRange(sink: Sink): FileRange {
@@ -58,7 +58,7 @@ function headerRange(sink: Sink): FileRange {
         for (const run of clusters.zeros) await sink.zero(run.start, run.length);
         const size = clusters.order.length * BYTES_PER_ENTRY;
         tableBytes += size;
-        if (tableBytes > LARGEST_TABLES) throw new Error('the tables of the image do not fit into memory');
+        if (tableBytes > MAX_TABLES) throw new Error('the tables of the image do not fit into memory');
         return nextCluster(header, clusters, 0, () => (tableBytes -= size));
       },
     };
@@ -155,7 +155,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
       await drain(true);
       if (waiting.first()) throw new Error('the image is damaged: it points beyond its end');
       if (missed.length === 0) return 'done';
-      if (++passes > MOST_PASSES) throw new Error('the image is damaged: its tables do not come to an end');
+      if (++passes > MAX_PASSES) throw new Error('the image is damaged: its tables do not come to an end');
       waiting = queue(missed);
       missed = [];
       base = 0;
@@ -186,7 +186,7 @@ function parseHeader(bytes: Buffer): Header {
   if (refused) throw new Error(`the qcow2 image cannot be used: ${refused[1]}`);
   const clusterBits = bytes.readUInt32BE(20);
   const l1Entries = bytes.readUInt32BE(36);
-  if (clusterBits < 9 || clusterBits > 21 || l1Entries * 8 > LARGEST_L1)
+  if (clusterBits < 9 || clusterBits > 21 || l1Entries * 8 > MAX_L1)
     throw new Error('the qcow2 image is damaged: its header makes no sense');
   const clusterSize = 2 ** clusterBits;
   const [size, l1Offset] = [Number(bytes.readBigUInt64BE(24)), Number(bytes.readBigUInt64BE(40))];

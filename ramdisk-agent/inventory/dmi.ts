@@ -20,7 +20,7 @@ export function readDmi(output: string): JsonObject {
 function memoryOf(arrays: readonly DmiFields[]): DmiFields | JsonObject {
   if (arrays.length === 0) return {};
   const first = Object.fromEntries(Object.entries(arrays[0]!).filter(([name]) => name !== 'Handle'));
-  const places = arrays.reduce((sum, one) => sum + Number(one['Number Of Devices']), 0);
+  const places = arrays.reduce((sum, array) => sum + Number(array['Number Of Devices']), 0);
   return { ...first, 'Number Of Devices': Number.isFinite(places) ? places : null };
 }
 
@@ -28,7 +28,7 @@ function memoryOf(arrays: readonly DmiFields[]): DmiFields | JsonObject {
 function fieldsOf(block: string): DmiFields {
   const found: Record<string, string | string[]> = {};
   let list: string[] | undefined;
-  for (const line of block.split('\n').map((one) => one.trim())) {
+  for (const line of block.split('\n').map((item) => item.trim())) {
     const at = line.indexOf(':');
     if (line.startsWith('Handle 0x')) found['Handle'] = line;
     else if (at >= 0) {

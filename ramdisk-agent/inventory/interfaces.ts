@@ -45,7 +45,7 @@ export function readInterfaces(tree: Tree, addresses: Addresses): readonly Inven
 
 /** The interface's address; for IPv6 a global one before a link-local one. */
 function addressOf(addresses: readonly { readonly address: string; readonly family: string }[], family: string): string | null {
-  const all = addresses.filter((one) => one.family === family).map((one) => one.address);
+  const all = addresses.filter((address) => address.family === family).map((address) => address.address);
   return all.find((address) => !/^fe[89ab]/i.test(address)) ?? all[0] ?? null;
 }
 

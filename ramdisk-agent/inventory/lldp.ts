@@ -43,7 +43,9 @@ export async function receiveLldp(
 ): Promise<Readonly<Record<string, Tlvs>>> {
   const all = readInterfaces(environment.tree, environment.addresses());
   // Switches send LLDP to interfaces, not to bonds or VLANs.
-  const linked = all.filter((one) => one.has_carrier === true && isPhysical(environment.tree, one.name)).map(({ name }) => name);
+  const linked = all
+    .filter((candidate) => candidate.has_carrier === true && isPhysical(environment.tree, candidate.name))
+    .map(({ name }) => name);
   const received = linked.length === 0 ? new Map<string, Buffer>() : await environment.frames(linked, LLDP, timeoutMs, signal);
   return Object.fromEntries(
     all.map(({ name }) => {

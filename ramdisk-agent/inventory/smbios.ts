@@ -37,7 +37,7 @@ function structures(table: Buffer): readonly SmbiosStructure[] {
     const end = table.indexOf(Buffer.of(0, 0), at + length);
     const stringsEnd = end < 0 ? table.length : end;
     const strings = table.toString('utf8', at + length, stringsEnd).split('\0');
-    found.push({ type: table[at]!, data: table.subarray(at, at + length), strings: strings.map((one) => one.trim()) });
+    found.push({ type: table[at]!, data: table.subarray(at, at + length), strings: strings.map((string) => string.trim()) });
     if (table[at] === 127 || end < 0) break;
     at = end + 2;
   }
@@ -49,11 +49,11 @@ export function readSmbios(table: Buffer | null): Smbios {
   const all = table ? structures(table) : [];
   const text = (type: number, offset: number): string =>
     textOf(
-      all.find((one) => one.type === type),
+      all.find((candidate) => candidate.type === type),
       offset,
     );
-  const installed = all.filter((one) => one.type === 17).reduce((sum, one) => sum + deviceMiB(one.data), 0);
-  const mapped = all.filter((one) => one.type === 19).reduce((sum, one) => sum + rangeMiB(one.data), 0);
+  const installed = all.filter((candidate) => candidate.type === 17).reduce((sum, item) => sum + deviceMiB(item.data), 0);
+  const mapped = all.filter((candidate) => candidate.type === 19).reduce((sum, item) => sum + rangeMiB(item.data), 0);
   return {
     firmware: { vendor: text(0, 4), version: text(0, 5), build_date: text(0, 8) },
     manufacturer: text(1, 4),
@@ -74,17 +74,17 @@ function modulesIn(all: readonly SmbiosStructure[]): readonly MemoryModule[] {
   const times = new Map<string, number>();
   return all
     .filter(({ type, data }) => type === 17 && deviceMiB(data) > 0)
-    .map((one) => {
-      const name = [textOf(one, 0x11), textOf(one, 0x10)].filter((part) => part !== '').join(' ');
+    .map((item) => {
+      const name = [textOf(item, 0x11), textOf(item, 0x10)].filter((part) => part !== '').join(' ');
       const time = (times.get(name) ?? 0) + 1;
       times.set(name, time);
-      const speed = one.data.length >= 0x17 ? one.data.readUInt16LE(0x15) : 0;
+      const speed = item.data.length >= 0x17 ? item.data.readUInt16LE(0x15) : 0;
       return {
         locator: time === 1 && name !== '' ? name : `${name}#${time}`,
-        size_mb: deviceMiB(one.data),
-        manufacturer: textOf(one, 0x17),
-        part_number: textOf(one, 0x1a),
-        serial_number: textOf(one, 0x18),
+        size_mb: deviceMiB(item.data),
+        manufacturer: textOf(item, 0x17),
+        part_number: textOf(item, 0x1a),
+        serial_number: textOf(item, 0x18),
         speed_mts: speed === 0 || speed === 0xffff ? null : speed,
       };
     });

@@ -12,7 +12,7 @@ import { maintainAddress, type Dhcpv6Link, type Lease } from './dhcpv6';
 /** §7.2, §7.1 of RFC 8415. */
 const [CLIENT_PORT, SERVER_PORT, ALL_SERVERS] = [546, 547, 'ff02::1:2'];
 /** The most messages that wait to be read; further ones are dropped. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 /** Between attempts on an interface that has no link-local address, or whose attempt failed. */
 const PAUSE_MS = 1000;
 
@@ -33,7 +33,7 @@ async function openLink(name: string, address: string, signal: AbortSignal): Pro
   let failure: Error | undefined;
   let wake = (): void => {};
   socket.on('message', (message: Buffer) => {
-    if (waiting.length < MOST_WAITING) waiting.push(message);
+    if (waiting.length < MAX_WAITING) waiting.push(message);
     wake();
   });
   const bound = once(socket, 'listening');
@@ -93,7 +93,12 @@ async function serve(name: string, environment: CommandEnvironment): Promise<nev
       try {
         const link = await openLink(name, own.address, stop.signal);
         await maintainAddress({
-          ...{ link, mac: own.mac, clock, random, log: log.child({ interface: name }), signal: stop.signal },
+          link,
+          mac: own.mac,
+          clock,
+          random,
+          log: log.child({ interface: name }),
+          signal: stop.signal,
           apply: (lease, former) => applyTo(name, environment, lease, former),
         });
       } catch (error) {

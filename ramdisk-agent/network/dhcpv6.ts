@@ -45,8 +45,8 @@ const RENEW = { first: 10_000, most: 600_000, attempts: Infinity };
 /** An infinite lifetime (§7.7). */
 const FOREVER = 0xffffffff;
 /** The longest pause: Node's timers have 31 bits. */
-const LONGEST_MS = 2_000_000_000;
-const MOST_NAME_SERVERS = 3;
+const MAX_MS = 2_000_000_000;
+const MAX_NAME_SERVERS = 3;
 /** The least time before a renewal, for servers that give lifetimes near zero. */
 const LEAST_RENEW_MS = 10_000;
 
@@ -72,10 +72,13 @@ function bindingIn({ options, associations }: Dhcpv6Message, { mac, clock }: Dhc
   const rebindAt = Math.min(Math.max(now + t2, atLeast), endsAt);
   return {
     address: given.address,
-    ...{ valid: lifetime(given.valid), preferred: lifetime(given.preferred) },
-    nameServers: (options.dnsServers ?? []).slice(0, MOST_NAME_SERVERS),
+    valid: lifetime(given.valid),
+    preferred: lifetime(given.preferred),
+    nameServers: (options.dnsServers ?? []).slice(0, MAX_NAME_SERVERS),
     server: Buffer.from(options.serverIdentifier),
-    ...{ renewAt: Math.min(Math.max(now + t1, atLeast), rebindAt), rebindAt, endsAt },
+    renewAt: Math.min(Math.max(now + t1, atLeast), rebindAt),
+    rebindAt,
+    endsAt,
   };
 }
 
@@ -104,7 +107,7 @@ async function exchange<Answer>(
     // Varies by up to 10 % (§15), so that machines that start together do not send together.
     const end = Math.min(clock.now() + pause * (0.9 + random(1)[0]! / 1275), until);
     for (let left = end - clock.now(); left > 0; left = end - clock.now()) {
-      const bytes = await link.receive(Math.min(left, LONGEST_MS));
+      const bytes = await link.receive(Math.min(left, MAX_MS));
       signal.throwIfAborted();
       if (bytes === undefined) break;
       const read = decode6(bytes);
@@ -166,7 +169,7 @@ export async function maintainAddress(environment: Dhcpv6Environment): Promise<n
     while (binding !== undefined) {
       await apply(binding, former);
       former = binding;
-      while (clock.now() < binding.renewAt) await clock.sleep(Math.min(binding.renewAt - clock.now(), LONGEST_MS), signal);
+      while (clock.now() < binding.renewAt) await clock.sleep(Math.min(binding.renewAt - clock.now(), MAX_MS), signal);
       binding = await prolong(binding, environment);
     }
     log.warn('DHCPv6 does not prolong the address', { address: former!.address });

@@ -158,7 +158,7 @@ function linksOf(data: JsonObject, interfaces: ReadonlyMap<string, string>): Lin
       for (const { id } of waiting) links.warnings.push(`the vlan_link of VLAN ${quoted(id)} is missing`);
       break;
     }
-    waiting = waiting.filter((one) => !placed.includes(one));
+    waiting = waiting.filter((candidate) => !placed.includes(candidate));
   }
   return links;
 }
@@ -205,7 +205,7 @@ export function planNetwork(data: unknown, interfaces: ReadonlyMap<string, strin
   if (names.size === 0) throw invalid('none of its links is an interface of this machine');
   const [addressed, silenced, clients, clients6] = [new Set<string>(), new Set<string>(), new Set<string>(), new Set<string>()];
   const routes: NetworkOperation[] = [];
-  const advertised = new Set(networks.filter(({ type }) => /^ipv6_/.test(String(type))).map(({ link }) => names.get(String(link))));
+  const advertised = new Set(networks.filter(({ type }) => String(type).startsWith('ipv6_')).map(({ link }) => names.get(String(link))));
   for (const network of networks) {
     const name = names.get(textIn(network, 'link', 'a network'));
     const id = quoted(String(network['id']));

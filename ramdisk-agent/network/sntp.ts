@@ -9,7 +9,7 @@ const LENGTH = 48;
 const REQUEST = 0b00_100_011;
 const SERVER_MODE = 4;
 const UNSYNCHRONIZED = 3;
-const MOST_STRATA = 15;
+const MAX_STRATA = 15;
 /** Seconds from 1900 to 1970, and those of an era (§6). */
 const EPOCH = 2_208_988_800;
 const ERA = 2 ** 32;
@@ -63,7 +63,7 @@ async function ask(server: string, { random, monotonic, port = PORT, timeoutMs =
       socket.on('message', (answer) => {
         if (answer.length < LENGTH || !answer.subarray(24, 32).equals(request.subarray(40, 48)) || (answer[0]! & 7) !== SERVER_MODE) return;
         const [leap, stratum] = [answer[0]! >> 6, answer[1]!];
-        if (leap === UNSYNCHRONIZED || stratum === 0 || stratum > MOST_STRATA)
+        if (leap === UNSYNCHRONIZED || stratum === 0 || stratum > MAX_STRATA)
           failed(new Error(`NTP server ${server} has no time of its own (stratum ${stratum})`));
         // Half of the way there and back passed since the server sent its time.
         else found(millisecondsAt(answer, 40) + (monotonic() - sent) / 2);

@@ -24,15 +24,15 @@ export interface HttpAnswer {
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
 }
-const LARGEST_ANSWER = 8 * 2 ** 20;
-const MOST_REDIRECTS = 5;
+const MAX_ANSWER = 8 * 2 ** 20;
+const MAX_REDIRECTS = 5;
 
 /** The response to `ask` must be complete within this multiple of `timeoutMs`. */
-const LONGEST_RESPONSE = 4;
+const MAX_RESPONSE = 4;
 
 /** Rejects without a response, and for one that is very slow or larger than `largest` bytes. An error status (400 and more) does not reject. */
-export async function ask(request: HttpRequest, largest = LARGEST_ANSWER): Promise<HttpAnswer> {
-  const limited = timeoutSignal(LONGEST_RESPONSE * request.timeoutMs, ...(request.signal ? [request.signal] : []));
+export async function ask(request: HttpRequest, largest = MAX_ANSWER): Promise<HttpAnswer> {
+  const limited = timeoutSignal(MAX_RESPONSE * request.timeoutMs, ...(request.signal ? [request.signal] : []));
   const { answer } = await open({ ...request, signal: limited });
   const parts: Buffer[] = [];
   let size = 0;
@@ -50,7 +50,7 @@ interface Opened {
   readonly url: string;
 }
 /** Follows redirects. Resolves when the headers have arrived; the caller reads or destroys the body. */
-export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Promise<Opened> {
+export async function open(request: HttpRequest, redirects = MAX_REDIRECTS): Promise<Opened> {
   const answer = await once(request);
   const { location } = answer.headers;
   const status = answer.statusCode ?? 0;

@@ -18,7 +18,7 @@ const INTERVAL_MS = 500;
 /** Disks that several paths lead to and that are not joined yet: their names in /sys/block. */
 function separatePaths(tree: Tree): readonly string[] {
   const byName = new Map<string, string[]>();
-  for (const name of tree.list('/sys/block').filter((one) => /^sd/.test(one))) {
+  for (const name of tree.list('/sys/block').filter((candidate) => candidate.startsWith('sd'))) {
     const id = tree.text(`/sys/block/${name}/device/wwid`);
     if (id !== null) byName.set(id, [...(byName.get(id) ?? []), name]);
   }

@@ -93,10 +93,10 @@ function quantile(values, part) {
 }
 /** The figures of a path. @param {readonly Round[]} all */
 function figures(all) {
-  const ratios = all.map((one) => one.new / one.base);
+  const ratios = all.map((item) => item.new / item.base);
   const each = (/** @type {'base' | 'new'} */ side) =>
     quantile(
-      all.map((one) => one[side] / one.count),
+      all.map((item) => item[side] / item.count),
       0.5,
     );
   return { ratio: quantile(ratios, 0.5), low: quantile(ratios, 0.25), high: quantile(ratios, 0.75), base: each('base'), new: each('new') };

@@ -43,9 +43,19 @@ const countOf = (text, name) => text.match(new RegExp(`^${name}\\{`, 'gm'))?.len
 const activeNode = ({ name, driver, driver_info, resource_class, properties }, uuid, power_state) => {
   const kind = driver === 'ipmi' ? 'ipmitool' : driver;
   return {
-    ...{ uuid, name, driver, driver_info, resource_class, properties, power_state, provision_state: 'active' },
-    ...{ power_interface: kind, management_interface: kind },
-    ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
+    uuid,
+    name,
+    driver,
+    driver_info,
+    resource_class,
+    properties,
+    power_state,
+    provision_state: 'active',
+    power_interface: kind,
+    management_interface: kind,
+    boot_interface: 'ipxe',
+    deploy_interface: 'direct',
+    network_interface: 'noop',
   };
 };
 /** By protocol: the maximum of concurrent calls at one BMC, and the number of BMCs with it. A retransmitted IPMI request counts again. */
@@ -54,7 +64,7 @@ const mostAtOnce = (machines) =>
     .map((protocol) => {
       const all = machines.filter(({ protocols }) => protocols[0] === protocol).map(({ traffic }) => traffic.most);
       const most = Math.max(...all);
-      return `${most} (${protocol}, ${all.filter((one) => one === most).length} of ${all.length})`;
+      return `${most} (${protocol}, ${all.filter((candidate) => candidate === most).length} of ${all.length})`;
     })
     .join(' and ');
 const DRIVERS = { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' };
@@ -158,8 +168,11 @@ const sensorScenario = ({ ask, must, lanes, cpuOf, bind, freePort, ending }) => 
         const of = (part) => metric(text, `bloomery_periodic_duration_seconds_${part}`, 'task="sensors"');
         const { machines } = await must(fleet.url, 'GET', '/machines');
         return {
-          ...{ rounds: of('count'), seconds: of('sum'), cpu: [server, database, fleet].map(({ pid }) => cpuOf(pid)) },
-          ...{ read: countOf(text, 'baremetal_sensor_reading'), told: countOf(text, 'baremetal_last_payload_timestamp_seconds') },
+          rounds: of('count'),
+          seconds: of('sum'),
+          cpu: [server, database, fleet].map(({ pid }) => cpuOf(pid)),
+          read: countOf(text, 'baremetal_sensor_reading'),
+          told: countOf(text, 'baremetal_last_payload_timestamp_seconds'),
           calls: machines.reduce((sum, { traffic }) => sum + traffic.calls, 0),
           most: mostAtOnce(machines),
         };
@@ -186,7 +199,10 @@ const sensorScenario = ({ ask, must, lanes, cpuOf, bind, freePort, ending }) => 
       redfish: { connection_cache_size: count },
       metrics: { prometheus_port: port },
       sensor_data: {
-        ...{ send_sensor_data: true, workers: 64, wait_timeout: 1800, enable_for_conductor: false },
+        send_sensor_data: true,
+        workers: 64,
+        wait_timeout: 1800,
+        enable_for_conductor: false,
         ...Object.fromEntries(['', '_power', '_temperature', '_fan', '_drive'].map((kind) => [`interval${kind}`, every])),
       },
     });
@@ -216,7 +232,9 @@ const lifecycleScenario = ({ must, lanes, measure, through, cpuOf, bind, freePor
       DEFAULT: {
         my_ip: '127.0.0.1',
         enabled_hardware_types: 'ipmi,redfish',
-        ...{ enabled_boot_interfaces: 'ipxe', enabled_deploy_interfaces: 'direct', enabled_inspect_interfaces: 'agent' },
+        enabled_boot_interfaces: 'ipxe',
+        enabled_deploy_interfaces: 'direct',
+        enabled_inspect_interfaces: 'agent',
       },
       conductor: { deploy_kernel: file('kernel'), deploy_ramdisk: file('ramdisk'), file_url_allowed_paths: folder },
       boot: { http_host: '127.0.0.1', http_port: bootPort, tftp: false },
@@ -260,7 +278,9 @@ const lifecycleScenario = ({ must, lanes, measure, through, cpuOf, bind, freePor
       ['deleted', 'available'],
     ];
     const instance = {
-      ...{ image_source: `${bootUrl}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
+      image_source: `${bootUrl}/image.raw`,
+      image_os_hash_algo: 'sha256',
+      image_disk_format: 'raw',
       image_os_hash_value: createHash('sha256').update(image).digest('hex'),
     };
     const fleetCpu = () => cpuOf(fleet.pid);

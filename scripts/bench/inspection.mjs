@@ -12,7 +12,7 @@ const macOf = (index, nic) => `52:54:00:${octets(index * 16 + nic)}`;
 /** The callback of the recorded machine, with addresses of its own. */
 const callbackOf = (index) => {
   const { inventory } = callback;
-  const interfaces = inventory.interfaces.map((one, nic) => ({ ...one, mac_address: macOf(index, nic) }));
+  const interfaces = inventory.interfaces.map((item, nic) => ({ ...item, mac_address: macOf(index, nic) }));
   const boot = { ...inventory.boot, pxe_interface: macOf(index, 0) };
   return { ...callback, inventory: { ...inventory, interfaces, boot, bmc_address: '0.0.0.0', bmc_v6address: '::/0' } };
 };

@@ -45,7 +45,12 @@ export async function benchIpmi(count) {
     });
     const pool = createIpmiPool({ log: { warn: console.error }, clock: { now: Date.now }, random: randomBytes });
     const target = (port) => ({
-      ...{ address: '127.0.0.1', port, username: 'admin', password: PASSWORD, privilege: 'ADMINISTRATOR', cipherSuites: [17] },
+      address: '127.0.0.1',
+      port,
+      username: 'admin',
+      password: PASSWORD,
+      privilege: 'ADMINISTRATOR',
+      cipherSuites: [17],
     });
     const status = async (port) => {
       const answer = await pool.request(target(port), 0, 1, Buffer.alloc(0), { timeoutMs: 60_000 });

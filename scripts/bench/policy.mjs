@@ -34,7 +34,7 @@ export async function benchPolicy() {
       return { policy, microseconds: (user + system) / ROUNDS, bytes: Math.max(0, process.memoryUsage().heapUsed - heap) / ROUNDS };
     });
     const mean = (key) => costs.reduce((sum, cost) => sum + cost[key], 0) / costs.length;
-    const worst = costs.reduce((one, other) => (one.microseconds > other.microseconds ? one : other));
+    const worst = costs.reduce((left, right) => (left.microseconds > right.microseconds ? left : right));
     console.log(
       `${name}: ${mean('microseconds').toFixed(3)} µs a check, at most ${worst.microseconds.toFixed(3)} µs (${worst.policy}), ${mean('bytes').toFixed(1)} bytes`,
     );

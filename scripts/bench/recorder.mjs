@@ -14,11 +14,21 @@ const OUTAGE_INTERVALS = 12;
 /** A server with two processors, sixteen disks and four interfaces. */
 const hardwareOf = (index) => ({
   disks: Array.from({ length: 16 }, (_, at) => ({
-    ...{ name: `/dev/sd${'abcdefghijklmnop'[at]}`, model: 'SAMSUNG MZ7LH960', vendor: 'ATA', size: 960197124096, rotational: false },
-    ...{ serial: `S45N${index}x${at}`, wwn: `0x5002538e${(index * 16 + at).toString(16).padStart(8, '0')}`, firmware: 'HXT7404Q' },
+    name: `/dev/sd${'abcdefghijklmnop'[at]}`,
+    model: 'SAMSUNG MZ7LH960',
+    vendor: 'ATA',
+    size: 960197124096,
+    rotational: false,
+    serial: `S45N${index}x${at}`,
+    wwn: `0x5002538e${(index * 16 + at).toString(16).padStart(8, '0')}`,
+    firmware: 'HXT7404Q',
   })),
   interfaces: Array.from({ length: 4 }, (_, at) => ({
-    ...{ name: `eth${at}`, vendor: '0x8086', product: '0x1572', pci_address: `0000:3b:00.${at}`, driver: 'i40e' },
+    name: `eth${at}`,
+    vendor: '0x8086',
+    product: '0x1572',
+    pci_address: `0000:3b:00.${at}`,
+    driver: 'i40e',
     mac_address: `52:54:${[24, 16, 8, 0].map((bits) => (((index * 4 + at) >>> bits) & 255).toString(16).padStart(2, '0')).join(':')}`,
   })),
   cpu: {
@@ -67,10 +77,10 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
       uuid: randomUUID(),
       token: randomBytes(32).toString('base64url'),
     }));
-    await lanes(10, recorders, async (one) => {
-      await store.nodes.create({ uuid: one.uuid, driver: 'fake-hardware', provision_state: 'active' });
-      await store.hardware.putToken(one.uuid, createHash('sha256').update(one.token).digest('hex'), 'operator');
-      one.digest = digestOf(hardwareOf(one.index));
+    await lanes(10, recorders, async (value) => {
+      await store.nodes.create({ uuid: value.uuid, driver: 'fake-hardware', provision_state: 'active' });
+      await store.hardware.putToken(value.uuid, createHash('sha256').update(value.token).digest('hex'), 'operator');
+      value.digest = digestOf(hardwareOf(value.index));
     });
     await store.close();
     const options = { api: { port: await freePort() }, recorder: { enabled: true }, conductor: { sync_power_state_interval: 0 } };
@@ -78,8 +88,8 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
     const { url } = all.server;
     await measure('first records, 16 at once', all, async () => {
       const statuses = {};
-      await lanes(16, recorders, async (one) => {
-        const status = await send(url, one, { hardware: hardwareOf(one.index) });
+      await lanes(16, recorders, async (value) => {
+        const status = await send(url, value, { hardware: hardwareOf(value.index) });
         statuses[status] = (statuses[status] ?? 0) + 1;
       });
       return { count, answers: JSON.stringify(statuses) };
@@ -89,16 +99,16 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
     const recordersFor = async (some, pace, milliseconds, report) => {
       const end = performance.now() + milliseconds;
       await Promise.all(
-        some.map(async (one) => {
-          one.failures ??= 0;
-          for (let pause = one.rest ?? firstPause(pace, Math.random); ; pause = pauseAfter(pace, one.failures, Math.random)) {
+        some.map(async (item) => {
+          item.failures ??= 0;
+          for (let pause = item.rest ?? firstPause(pace, Math.random); ; pause = pauseAfter(pace, item.failures, Math.random)) {
             const left = end - performance.now();
-            one.rest = pause - left;
+            item.rest = pause - left;
             await delay(Math.max(0, Math.min(pause, left)));
             if (pause >= left) return;
             const began = performance.now();
-            const status = await send(url, one, { digest: one.digest });
-            one.failures = status === 200 ? 0 : one.failures + 1;
+            const status = await send(url, item, { digest: item.digest });
+            item.failures = status === 200 ? 0 : item.failures + 1;
             report(status, performance.now() - began, began);
           }
         }),
@@ -127,7 +137,7 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
     });
 
     const some = recorders.slice(0, Math.min(count, 2000));
-    for (const one of some) delete one.rest;
+    for (const item of some) delete item.rest;
     const pace = { intervalMs: SHORT_MS, jitter: 0.3 };
     const mean = some.length / (SHORT_MS / 1000);
     await recordersFor(some, pace, 2 * SHORT_MS, () => {});

@@ -50,7 +50,7 @@ const found = [root, ...TOOLS.map(toolFolder)].map((folder) => {
   const { packages } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   return { ...problemsOf(packages), count: Object.keys(packages).length - 1 };
 });
-const used = new Set(found.flatMap((one) => [...one.used]));
+const used = new Set(found.flatMap((item) => [...item.used]));
 const unused = Object.keys(EXCEPTIONS).filter((name) => !used.has(name));
 const all = [
   ...wrong.map(([entry]) => `sample ${JSON.stringify(entry)} is judged wrongly`),

@@ -31,7 +31,9 @@ const NEXT = {
 async function call(method, path, body) {
   const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
   const answer = await fetch(`${url}${path}`, {
-    ...{ method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) },
+    method,
+    headers,
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
@@ -43,7 +45,7 @@ async function lastEventOf(uuid) {
   /** @type {readonly { severity: string, created_at: string, event: string }[]} */
   const history = found?.body?.history ?? [];
   const errors = history.filter(({ severity }) => severity === 'ERROR');
-  return errors.toSorted((one, other) => (one.created_at < other.created_at ? -1 : 1)).at(-1)?.event;
+  return errors.toSorted((left, right) => (left.created_at < right.created_at ? -1 : 1)).at(-1)?.event;
 }
 /** Sends each machine its next verb. A refused verb is sent again in the next round. */
 async function deploy() {

@@ -87,7 +87,7 @@ export async function measure(isTime, pid, get, path) {
   };
 }
 /** @param {readonly number[]} values */
-const sorted = (values) => values.toSorted((one, other) => one - other);
+const sorted = (values) => values.toSorted((left, right) => left - right);
 /** @param {readonly number[]} values @param {number} share */
 const percentile = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN;
 /** @param {Phase} phase */
@@ -104,8 +104,8 @@ export function report(name, phase) {
   const shares = (values, ...wanted) =>
     wanted.map((share) => `${share === 1 ? 'max' : `p${100 * share}`} ${whole(percentile(sorted(values), share))}`).join(', ');
   /** @param {readonly number[]} values */
-  const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
-  const slowest = probes.toSorted((one, other) => other.ms - one.ms).slice(0, Math.ceil(probes.length / 100));
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const slowest = probes.toSorted((left, right) => right.ms - left.ms).slice(0, Math.ceil(probes.length / 100));
   /** @param {keyof Probe} name */
   const meanOf = (name) => whole(mean(slowest.map((probe) => probe[name])));
   return [

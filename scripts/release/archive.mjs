@@ -87,7 +87,7 @@ export function tar(entries, time, prefix = '') {
       if (!all.has(path.slice(0, at))) all.set(path.slice(0, at), { path: path.slice(0, at), folder: true });
   /** @type {Buffer[]} */
   const blocks = [];
-  for (const path of [...all.keys()].sort((one, other) => (one < other ? -1 : 1))) {
+  for (const path of [...all.keys()].sort((left, right) => (left < right ? -1 : 1))) {
     const {
       data,
       target,

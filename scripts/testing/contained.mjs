@@ -44,7 +44,7 @@ export function prepareContained(name) {
       if (isEnding) return;
       isEnding = true;
       console.error(`${signal}: ending the running programs`);
-      void Promise.all([...running].map((one) => one.kill())).then(() => process.exit(code));
+      void Promise.all([...running].map((item) => item.kill())).then(() => process.exit(code));
     });
   return folder;
 }

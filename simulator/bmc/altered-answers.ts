@@ -13,7 +13,7 @@ function otherTypes(value: unknown, depth = 0): unknown {
   if (value === null) return 0;
   if (depth > 20) return value;
   const entries = Object.entries(value as object);
-  return Object.fromEntries(entries.map(([name, one]) => [name, name.startsWith('@odata.') ? one : otherTypes(one, depth + 1)]));
+  return Object.fromEntries(entries.map(([name, entry]) => [name, name.startsWith('@odata.') ? entry : otherTypes(entry, depth + 1)]));
 }
 
 /** From now on the handler's writes to this response are corrupted. */

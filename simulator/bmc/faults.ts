@@ -36,7 +36,9 @@ const RESOURCE = /^(\*|[\w.-]{1,80})$/;
 function valueOf(row: FaultDefinition, value: unknown): number | boolean | readonly string[] | undefined {
   if (row.kind === 'flag') return typeof value === 'boolean' ? value : undefined;
   if (row.kind === 'number') return typeof value === 'number' && value >= 0 && value <= row.most! ? value : undefined;
-  return Array.isArray(value) && value.length <= 100 && value.every((one) => typeof one === 'string' && RESOURCE.test(one))
+  return Array.isArray(value) &&
+    value.length <= 100 &&
+    value.every((candidate) => typeof candidate === 'string' && RESOURCE.test(candidate))
     ? (value as string[])
     : undefined;
 }
@@ -68,7 +70,7 @@ export function parseFaults(text: string): Readonly<Record<string, unknown>> {
       if (!isName(name)) throw new Error(`there is no fault "${name}": they are ${FAULT_NAMES}`);
       const { kind } = FAULTS[name];
       if (kind === 'flag') return [name, value === undefined || value === 'true' || (value === 'false' || value === '' ? false : value)];
-      if (kind === 'names') return [name, (value ?? '').split('+').filter((one) => one !== '')];
+      if (kind === 'names') return [name, (value ?? '').split('+').filter((part) => part !== '')];
       return [name, value === undefined ? undefined : Number(value)];
     }),
   );

@@ -8,10 +8,16 @@ export interface DescribedNode {
 }
 const DRIVER_INFO: Readonly<Record<Protocol, (machine: FleetMachine) => JsonObject>> = {
   ipmi: ({ ipmi: { address, port, username, password } }) => ({
-    ...{ ipmi_address: address, ipmi_port: port, ipmi_username: username, ipmi_password: password },
+    ipmi_address: address,
+    ipmi_port: port,
+    ipmi_username: username,
+    ipmi_password: password,
   }),
   redfish: ({ redfish: { address, systemId, username, password } }) => ({
-    ...{ redfish_address: address, redfish_system_id: systemId, redfish_username: username, redfish_password: password },
+    redfish_address: address,
+    redfish_system_id: systemId,
+    redfish_username: username,
+    redfish_password: password,
   }),
 };
 

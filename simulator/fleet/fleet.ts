@@ -153,7 +153,11 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   const hardware = newHardware(saved?.hardware, () => changed());
   failDownloads(hardware, clock.now());
   const control = await startMachine(shared, {
-    ...{ description, http: shared.http, clock, log, hardware },
+    description,
+    http: shared.http,
+    clock,
+    log,
+    hardware,
     ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
     ...(saved ? { state: saved.machine } : {}),
     onChange: () => changed(),
@@ -179,7 +183,11 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     closers.push(() => ipmi.close());
   }
   return {
-    ...{ name, macs: control.macs, protocols, control, faults },
+    name,
+    macs: control.macs,
+    protocols,
+    control,
+    faults,
     redfish: {
       address: `http://${hostInUrl(places.redfish.host)}:${ports.redfish}`,
       systemId: `/redfish/v1/Systems/${name}`,

@@ -13,7 +13,11 @@ const MAX_BODY = 64 * 1024;
 const ACTIONS: readonly PowerAction[] = ['on', 'off', 'cycle', 'reset', 'soft', 'diagnostic'];
 
 const summary = ({ name, protocols, control, faults }: FleetMachine): object => ({
-  ...{ name, protocols, power: control.isOn() ? 'on' : 'off', phase: control.phase(), faults: faults.now },
+  name,
+  protocols,
+  power: control.isOn() ? 'on' : 'off',
+  phase: control.phase(),
+  faults: faults.now,
   // The requests to its BMCs since the start.
   traffic: faults.traffic,
 });
@@ -22,7 +26,9 @@ const details = (machine: FleetMachine): object => {
   const { macs, protocols, control } = machine;
   const { disks } = control.snapshot();
   return {
-    ...{ ...summary(machine), macs, boot: control.boot() },
+    ...summary(machine),
+    macs,
+    boot: control.boot(),
     ...Object.fromEntries(protocols.map((protocol) => [protocol, machine[protocol]])),
     disks: Object.fromEntries(Object.entries(disks).map(([disk, { url, size, sha256 }]) => [disk, { url, size, sha256 }])),
   };
@@ -39,7 +45,7 @@ const CHANGES: readonly (readonly [method: string, path: string, change: Change]
     'POST',
     'power',
     async ({ control }, body) => {
-      const action = ACTIONS.find((one) => one === (body as { readonly action?: unknown } | null | undefined)?.action);
+      const action = ACTIONS.find((candidate) => candidate === (body as { readonly action?: unknown } | null | undefined)?.action);
       if (!action) throw new Error(`action is one of ${ACTIONS.join(', ')}`);
       await control.act(action);
     },
@@ -65,13 +71,13 @@ export async function serveRemote(fleet: Fleet, { host, port, log }: { host: str
       refuse(404, 'there are /machines, /machines/NAME and /faults');
       return;
     }
-    const one = name === undefined || name === 'all' ? undefined : byName.get(name);
-    if (name !== undefined && name !== 'all' && !one) {
+    const chosen = name === undefined || name === 'all' ? undefined : byName.get(name);
+    if (name !== undefined && name !== 'all' && !chosen) {
       refuse(404, `there is no machine ${name.slice(0, 80)}`);
       return;
     }
     if (request.method === 'GET' && part === undefined) {
-      sendJson(response, 200, one ? details(one) : { machines: fleet.machines.map(summary) });
+      sendJson(response, 200, chosen ? details(chosen) : { machines: fleet.machines.map(summary) });
       return;
     }
     const change = CHANGES.find(([method, path]) => method === request.method && path === part)?.[2];
@@ -81,12 +87,12 @@ export async function serveRemote(fleet: Fleet, { host, port, log }: { host: str
     }
     try {
       const body = await readJson(request, MAX_BODY);
-      for (const machine of one ? [one] : fleet.machines) await change(machine, body);
+      for (const machine of chosen ? [chosen] : fleet.machines) await change(machine, body);
     } catch (error) {
       refuse(400, reasonOf(error));
       return;
     }
-    sendJson(response, 200, one ? summary(one) : { machines: fleet.machines.length });
+    sendJson(response, 200, chosen ? summary(chosen) : { machines: fleet.machines.length });
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void =>
     void answer(request, response).catch((error: unknown) => {

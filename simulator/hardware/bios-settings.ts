@@ -56,7 +56,7 @@ export const biosValues = ({ current }: BiosState): Readonly<Record<string, Bios
 
 /** The message of the Base registry, with its arguments, that refuses a value; undefined: the value is valid. */
 export function biosProblem(name: string, value: unknown): readonly [message: string, ...args: string[]] | undefined {
-  const attribute = BIOS_ATTRIBUTES.find((one) => one.name === name);
+  const attribute = BIOS_ATTRIBUTES.find((biosAttribute) => biosAttribute.name === name);
   const shown = JSON.stringify(value) ?? '';
   if (!attribute) return ['PropertyUnknown', name];
   if (attribute.readOnly) return ['PropertyNotWritable', name];

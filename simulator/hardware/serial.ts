@@ -9,7 +9,7 @@ interface Serial {
 export function createSerial(name: string): Serial {
   const listeners = new Set<(bytes: Buffer) => void>();
   const write = (text: string | Buffer): void => {
-    for (const listener of [...listeners]) listener(Buffer.from(text));
+    for (const listener of Array.from(listeners)) listener(Buffer.from(text));
   };
   return {
     log: (line) => write(`${line}\r\n`),

@@ -61,19 +61,20 @@ export function addTask(hardware: Hardware, machine: string, task: Omit<TaskReco
   const oldest = records.find(isTaskOver);
   if (full && !oldest) return undefined;
   const added: TaskRecord = { ...task, id: `${machine}-${last + 1}` };
-  const others = full ? records.filter((one) => one !== oldest) : records;
+  const others = full ? records.filter((record) => record !== oldest) : records;
   hardware.set(TASKS, { last: last + 1, records: [...others, added] });
   return added;
 }
 export const tasksOf = (hardware: Hardware): readonly TaskRecord[] => hardware.get(TASKS).records;
-export const findTask = (hardware: Hardware, id: string): TaskRecord | undefined => tasksOf(hardware).find((one) => one.id === id);
+export const findTask = (hardware: Hardware, id: string): TaskRecord | undefined =>
+  tasksOf(hardware).find((candidate) => candidate.id === id);
 export function changeTask(hardware: Hardware, id: string, changes: Partial<TaskRecord>): void {
   const { last, records } = hardware.get(TASKS);
-  hardware.set(TASKS, { last, records: records.map((one) => (one.id === id ? { ...one, ...changes } : one)) });
+  hardware.set(TASKS, { last, records: records.map((record) => (record.id === id ? { ...record, ...changes } : record)) });
 }
 export function removeTask(hardware: Hardware, id: string): void {
   const { last, records } = hardware.get(TASKS);
-  hardware.set(TASKS, { last, records: records.filter((one) => one.id !== id) });
+  hardware.set(TASKS, { last, records: records.filter((record) => record.id !== id) });
 }
 export const runTask = (hardware: Hardware, { id, takes }: TaskRecord, now: number): void =>
   changeTask(hardware, id, { phase: 'running', ends: now + takes });

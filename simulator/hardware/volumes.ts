@@ -96,7 +96,7 @@ export function visibleDisks({ disks, serial }: MachineDescription, hardware: Ha
     const members = disks.filter((disk) => drives.includes(driveName(disk)));
     return {
       // The volume has the name of its first drive, so that the other drives keep their names.
-      name: members[0]!.name + (volumes.findIndex((one) => one.drives[0] === drives[0]) === index ? '' : `v${id}`),
+      name: members[0]!.name + (volumes.findIndex((volume) => volume.drives[0] === drives[0]) === index ? '' : `v${id}`),
       size: bytes,
       serial: `${serial}${id.padStart(4, '0')}`,
       rotational: members.some(({ rotational }) => rotational),

@@ -237,8 +237,14 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       }
     };
   const stateOf = (address?: number): ControllerState => ({
-    ...{ store: newStore(machine, clock, address), machine, restart, clock },
-    ...{ keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined },
+    store: newStore(machine, clock, address),
+    machine,
+    restart,
+    clock,
+    keepFlags: 0,
+    acknowledge: [0, 0],
+    inProgress: 0,
+    flagsAt: undefined,
   });
   const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
   await new Promise<void>((done, fail) => {
@@ -268,7 +274,8 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     // Further controllers of the same machine, each with its own sensors, event log and boot flags.
     satellites: [
       {
-        ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },
+        ...SATELLITE,
+        command: command(stateOf(SATELLITE.address)),
         satellites: [{ ...NESTED_SATELLITE, command: command(stateOf(NESTED_SATELLITE.address)) }],
       },
     ],

@@ -24,17 +24,15 @@ export interface Store {
   nextEntry: number;
 }
 export const newStore = (machine: MachineControl, clock: Clock, address = BMC_ADDRESS): Store => ({
-  ...{
-    machine,
-    clock,
-    address,
-    limits: new Map<number, Limits>(),
-    sdrReservation: 0,
-    selReservation: 0,
-    selErasedAt: 0,
-    sel: [],
-    nextEntry: 1,
-  },
+  machine,
+  clock,
+  address,
+  limits: new Map<number, Limits>(),
+  sdrReservation: 0,
+  selReservation: 0,
+  selErasedAt: 0,
+  sel: [],
+  nextEntry: 1,
 });
 
 /** The largest number of entries in the SEL. In a full log a new entry displaces the oldest. */

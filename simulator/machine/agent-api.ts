@@ -74,7 +74,7 @@ export function createCommandApi(
     const [resource, id] = pathname
       .replace(/^\/v1(?=\/|$)/, '')
       .split('/')
-      .filter((one) => one !== '');
+      .filter((part) => part !== '');
     if (resource === 'status' || resource === undefined) return { status: 200, body: { version: AGENT_VERSION } };
     if (resource !== 'commands') return refusal(404, 'RequestedObjectNotFoundError', 'Not found', pathname);
     if (token() !== undefined && searchParams.get('agent_token') !== token())

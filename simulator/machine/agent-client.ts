@@ -86,7 +86,7 @@ export function createAgentClient(setup: AgentClientSetup, apiUrl: string | unde
 
   const lookup = async (): Promise<LookupResult | undefined> => {
     const until = clock.now() + LOOKUP_SECONDS * 1000;
-    const addresses = setup.inventory.interfaces.map((one) => one.mac_address).join(',');
+    const addresses = setup.inventory.interfaces.map((item) => item.mac_address).join(',');
     for (let tries = 1; clock.now() < until; tries++) {
       try {
         if (version === '') await negotiate();

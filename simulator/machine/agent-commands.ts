@@ -93,7 +93,7 @@ const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> =>
     background: true,
     run: async (host, params) => {
       const { args, ...step } = object(params['step']);
-      const known = STEPS.find((one) => one.step === step['step'] && one.priority[kind] !== undefined);
+      const known = STEPS.find((candidate) => candidate.step === step['step'] && candidate.priority[kind] !== undefined);
       if (!known) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(step['step'])}`);
       return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };
     },

@@ -19,14 +19,14 @@ export interface DiskContent {
 }
 
 type Answer = Awaited<ReturnType<HttpClient['request']>>;
-const MOST_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 /** Bytes of a checksum file or an encoded config drive. */
-const LARGEST_TEXT = 96 * 2 ** 20;
+const MAX_TEXT = 96 * 2 ** 20;
 
 /** Follows redirects. @returns the answer, and the URL that gave it */
 async function follow(http: HttpClient, start: string, signal: AbortSignal): Promise<{ answer: Answer; url: string }> {
   let url = start;
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const answer = await http.request(url, { signal });
     const location = answer.status >= 300 && answer.status < 400 ? answer.header('location') : undefined;
     if (location === undefined) return { answer, url };
@@ -51,7 +51,7 @@ function requestsBy(http: HttpClient, signal: AbortSignal): ChecksumRequests {
       let size = 0;
       for await (const part of answer.body) {
         size += part.length;
-        if (size > LARGEST_TEXT) throw failed(`The answer of ${url} is larger than ${LARGEST_TEXT} bytes`);
+        if (size > MAX_TEXT) throw failed(`The answer of ${url} is larger than ${MAX_TEXT} bytes`);
         parts.push(part);
       }
       return Buffer.concat(parts).toString('utf8');

@@ -107,11 +107,23 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     if (!final) setup.onChange?.();
   };
   const internals: Internals = {
-    ...{ setup, description, hardware, http, clock, bootUrl, log, setting, changed },
+    setup,
+    description,
+    hardware,
+    http,
+    clock,
+    bootUrl,
+    log,
+    setting,
+    changed,
     disks: new Map(),
     work: backgroundWork((error) => log.error('the simulated machine failed', { error: reasonOf(error) })),
     behaviour: { ...DEFAULT_BEHAVIOUR, ...setup.behaviour },
-    ...{ phase: 'off', booted: setting, agent: undefined, agentStart: undefined, power: undefined },
+    phase: 'off',
+    booted: setting,
+    agent: undefined,
+    agentStart: undefined,
+    power: undefined,
     announce: () => {
       log.debug('machine', { phase: internals.phase });
       serial.log(`${description.name}: ${internals.phase}`);
@@ -221,7 +233,14 @@ async function runAgent(internals: Internals, start: AgentStart, signal: AbortSi
   internals.agentStart = start;
   internals.agent = createAgent({
     inventory: inventoryOf({ ...description, disks: visibleDisks(description, hardware) }, start.mode, parameters.get('BOOTIF')),
-    ...{ parameters, callbackUrl, certificate, http, clock, random, log, signal },
+    parameters,
+    callbackUrl,
+    certificate,
+    http,
+    clock,
+    random,
+    log,
+    signal,
     stepMs: behaviour.stepMs,
     retryMs: behaviour.retryMs,
     wrongToken: behaviour.wrongToken,

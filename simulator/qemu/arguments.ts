@@ -46,32 +46,52 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
   const { machine, vendor, uefi, backends, diskFiles, cdFile } = command;
   const order = ORDER[command.boot.device];
   const counts: Readonly<Record<Source, number>> = { network: machine.macs.length, disk: machine.disks.length, cdrom: 1 };
-  const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
+  const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, item) => sum + counts[item], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
   const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
   // Disables PXE over the other IP version, which would wait a minute for an answer. HTTP boot needs PXE over its own version disabled
   // too, so that the firmware uses HTTP.
   const noPxe = (version: string): readonly string[] => ['-fw_cfg', `name=opt/org.tianocore/IPv${version}PXESupport,string=n`];
   return [
-    ...['-name', value(machine.name), '-machine', `q35,accel=${command.accelerator},graphics=off`, '-cpu', 'max'],
-    ...['-smp', String(machine.cpus), '-m', String(machine.memoryMiB), '-uuid', machine.uuid],
-    ...['-nodefaults', '-display', 'none', '-vga', 'none', '-no-user-config', '-rtc', 'base=utc'],
+    '-name',
+    value(machine.name),
+    '-machine',
+    `q35,accel=${command.accelerator},graphics=off`,
+    '-cpu',
+    'max',
+    '-smp',
+    String(machine.cpus),
+    '-m',
+    String(machine.memoryMiB),
+    '-uuid',
+    machine.uuid,
+    '-nodefaults',
+    '-display',
+    'none',
+    '-vga',
+    'none',
+    '-no-user-config',
+    '-rtc',
+    'base=utc',
     // When the guest powers off or restarts, QEMU pauses until the simulator kills it (`onEvent` in qemu.ts).
-    ...['-action', 'reboot=shutdown,shutdown=pause', '-pidfile', command.pidFile],
-    ...[
-      '-smbios',
-      `type=1,${Object.entries(smbios)
-        .map(([name, text]) => `${name}=${value(text)}`)
-        .join(',')}`,
-    ],
-    ...['-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng'],
-    ...[
-      '-chardev',
-      `socket,id=serial,path=${value(command.serialSocket)},logfile=${value(command.consoleFile)}`,
-      '-serial',
-      'chardev:serial',
-    ],
-    ...['-qmp', `unix:${value(command.monitorSocket)}`],
+    '-action',
+    'reboot=shutdown,shutdown=pause',
+    '-pidfile',
+    command.pidFile,
+    '-smbios',
+    `type=1,${Object.entries(smbios)
+      .map(([name, text]) => `${name}=${value(text)}`)
+      .join(',')}`,
+    '-object',
+    'rng-random,id=rng,filename=/dev/urandom',
+    '-device',
+    'virtio-rng-pci,rng=rng',
+    '-chardev',
+    `socket,id=serial,path=${value(command.serialSocket)},logfile=${value(command.consoleFile)}`,
+    '-serial',
+    'chardev:serial',
+    '-qmp',
+    `unix:${value(command.monitorSocket)}`,
     ...(uefi
       ? [
           ...noPxe(command.pxe === 6 ? '4' : '6'),
@@ -79,24 +99,32 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
           ...(command.authoritiesFile === undefined
             ? []
             : ['-fw_cfg', `name=etc/edk2/https/cacerts,file=${value(command.authoritiesFile)}`]),
-          ...['-drive', `if=pflash,format=raw,unit=0,readonly=on,file=${value(uefi.code)}`],
-          ...['-drive', `if=pflash,format=raw,unit=1,file=${value(uefi.variables)}`],
+          '-drive',
+          `if=pflash,format=raw,unit=0,readonly=on,file=${value(uefi.code)}`,
+          '-drive',
+          `if=pflash,format=raw,unit=1,file=${value(uefi.variables)}`,
         ]
       : []),
     // UEFI: without the option ROM, so that the firmware's own PXE and HTTP boot run; BIOS: QEMU's iPXE ROM.
     ...machine.macs.flatMap((mac, index) => [
-      ...['-netdev', `${backends[index]!},id=n${index}`],
-      ...['-device', `virtio-net-pci,netdev=n${index},mac=${mac},${place('network', index)}${uefi ? ',romfile=' : ''}`],
+      '-netdev',
+      `${backends[index]!},id=n${index}`,
+      '-device',
+      `virtio-net-pci,netdev=n${index},mac=${mac},${place('network', index)}${uefi ? ',romfile=' : ''}`,
     ]),
     ...machine.disks.flatMap(({ serial }, index) => [
-      ...['-drive', `if=none,id=d${index},format=qcow2,cache=unsafe,discard=unmap,file=${value(diskFiles[index]!)}`],
-      ...['-device', `virtio-blk-pci,drive=d${index},serial=${value(serial)},${place('disk', index)}`],
+      '-drive',
+      `if=none,id=d${index},format=qcow2,cache=unsafe,discard=unmap,file=${value(diskFiles[index]!)}`,
+      '-device',
+      `virtio-blk-pci,drive=d${index},serial=${value(serial)},${place('disk', index)}`,
     ]),
     ...(cdFile === undefined
       ? []
       : [
-          ...['-drive', `if=none,id=cd,format=raw,media=cdrom,readonly=on,file=${value(cdFile)}`],
-          ...['-device', `ide-cd,drive=cd,bus=ide.0,${place('cdrom', 0)}`],
+          '-drive',
+          `if=none,id=cd,format=raw,media=cdrom,readonly=on,file=${value(cdFile)}`,
+          '-device',
+          `ide-cd,drive=cd,bus=ide.0,${place('cdrom', 0)}`,
         ]),
   ];
 }

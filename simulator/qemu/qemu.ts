@@ -83,24 +83,22 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
     const isUefi = (used.mode ?? description.mode) === 'uefi';
     const words = qemuArguments({
-      ...{
-        machine: description,
-        vendor,
-        accelerator,
-        pxe: setup.pxe,
-        backends: network.backends,
-        diskFiles,
-        boot: used,
-        ...paths,
-        consoleFile,
-        pidFile,
-      },
+      machine: description,
+      vendor,
+      accelerator,
+      pxe: setup.pxe,
+      backends: network.backends,
+      diskFiles,
+      boot: used,
+      ...paths,
+      consoleFile,
+      pidFile,
       ...(isUefi ? { uefi: await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) } : {}),
       ...authorities,
       ...(cdFile === undefined ? {} : { cdFile }),
     });
     const onOutput = (bytes: Buffer): void => {
-      for (const listener of [...listeners]) listener(bytes);
+      for (const listener of Array.from(listeners)) listener(bytes);
     };
     const started = await startProcess({ spawn: setup.spawn, words, ...paths, onEvent, onOutput });
     void started.ended.then(() => forget(started));
@@ -135,7 +133,10 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     }).catch((error: unknown) => log.error('a machine in QEMU did not restart', { error: reasonOf(error) }));
   };
   return {
-    ...{ name: description.name, macs: description.macs, diskFiles, consoleFile },
+    name: description.name,
+    macs: description.macs,
+    diskFiles,
+    consoleFile,
     isOn: () => running !== undefined,
     pid: () => running?.child.pid,
     act: (action) => inTurn(actions[action]),

@@ -43,8 +43,8 @@ const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
 const allowedAt = (route: MatchedRoute['route']): string =>
-  METHODS.filter((one) => route[one] ?? (one === 'get' && route.answer))
-    .flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]))
+  METHODS.filter((method) => route[method] ?? (method === 'get' && route.answer))
+    .flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
     .join(', ');
 
 /** Rejects when the port is taken. */
@@ -56,12 +56,17 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   const work = backgroundWork((error) => log.warn('Redfish: work failed', { error: reasonOf(error) }));
   const restart = options.restart ?? createRestart(clock);
   const service: Service = {
-    ...{ username, password, log, clock, random },
+    username,
+    password,
+    log,
+    clock,
+    random,
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
     settings: { sessionSeconds: 1800, taskMs: options.taskMs ?? 3000 },
     background: (promise) => work.start(promise, ended.signal),
-    ...{ http, restart },
+    http,
+    restart,
     signal: ended.signal,
   };
   restart.onBegin(() => service.sessions.clear());

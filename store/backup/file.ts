@@ -2,7 +2,7 @@
 import { END_OF_ROWS } from './backup';
 
 /** Limit in bytes for lines other than rows. */
-const LONGEST_LINE = 1 << 20;
+const MAX_LINE = 1 << 20;
 const END = Buffer.from(END_OF_ROWS);
 const END_AFTER_ROW = Buffer.concat([Buffer.from('\n'), END]);
 const LINE_BREAK = 10;
@@ -37,7 +37,7 @@ export function readBackup(source: AsyncIterable<Buffer>, onRead: (piece: Buffer
     async line() {
       for (;;) {
         const end = rest.indexOf(LINE_BREAK);
-        if (end > LONGEST_LINE || (end === -1 && rest.length > LONGEST_LINE)) throw new Error('it is damaged: a line has no end');
+        if (end > MAX_LINE || (end === -1 && rest.length > MAX_LINE)) throw new Error('it is damaged: a line has no end');
         if (end !== -1) return parsed(take(end + 1));
         if (!(await more())) throw truncated();
       }

@@ -70,7 +70,8 @@ function headerOf(line: unknown): Header {
   if (header.schema.some((name, index) => name !== MIGRATIONS[index]!.name)) throw new Error('it is damaged: its schema has gaps');
   return header as Header;
 }
-const isTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((one) => typeof one === 'string');
+const isTexts = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((candidate) => typeof candidate === 'string');
 
 const tableNames = async (db: Knex): Promise<readonly string[]> => {
   const { rows } = await db.raw<{ rows: { name: string }[] }>(
@@ -151,7 +152,7 @@ function checkedTable(
   if (typeof table !== 'string' || !known) throw new Error(`it has a table that is not of its schema: ${name}`);
   if (seen.has(table)) throw new Error(`it is damaged: it has the table ${name} twice`);
   seen.add(table);
-  if (!isTexts(columns) || columns.length === 0 || new Set(columns).size < columns.length || columns.some((one) => !known.has(one)))
+  if (!isTexts(columns) || columns.length === 0 || new Set(columns).size < columns.length || columns.some((column) => !known.has(column)))
     throw new Error(`it has columns of ${name} that are not of its schema`);
   return { table, columns };
 }

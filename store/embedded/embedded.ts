@@ -75,8 +75,8 @@ const POLL_MS = 10;
 /** Recovery after a crash replays about max_wal_size of WAL, which takes seconds. */
 const START_TIMEOUT_MS = 120_000;
 const START_ATTEMPTS = 5;
-const LONGEST_PAUSE_MS = 5_000;
-const LARGEST_LOG = 1_000_000;
+const MAX_PAUSE_MS = 5_000;
+const MAX_LOG = 1_000_000;
 
 /** Starts the server, and creates the database at the first start. Throws an Error of one line with the reason. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
@@ -112,7 +112,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       await ended(server);
       if (stopping.signal.aborted) return;
       log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); restarting it`);
-      for (let pause = 100; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      for (let pause = 100; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
         try {
           server = await start(stopping.signal);
           log.info('The embedded PostgreSQL runs again');
@@ -182,7 +182,7 @@ async function startOnce(place: Installation, words: readonly string[], clock: C
   let child: ChildProcess;
   let begin: number;
   try {
-    if ((await stat(logFile)).size > LARGEST_LOG) await truncate(logFile);
+    if ((await stat(logFile)).size > MAX_LOG) await truncate(logFile);
     begin = (await stat(logFile)).size;
     signal.throwIfAborted();
     child = spawnIn(place, 'postgres', words, output);

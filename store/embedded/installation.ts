@@ -31,7 +31,7 @@ export interface Installation {
 
 const BINARY_CACHE = '/var/cache/bloomery';
 /** In bytes. sun_path, with its terminating zero, has 108 bytes on Linux and 104 on macOS. */
-const LONGEST_SOCKET = 103;
+const MAX_SOCKET = 103;
 export const SOCKET_NAME = '.s.PGSQL.5432';
 /** The prefix of a socket folder outside the state directory. */
 const SHORT_FOLDER = 'bloomery-postgres-';
@@ -163,8 +163,7 @@ export const hostPath = (base: string, path: string): string => (path.startsWith
 /** A folder in the base. If its path is too long for a socket: a temporary folder that only the user may access. */
 async function socketFolder(base: string, user: User | undefined): Promise<string> {
   const inside = join(base, 'run');
-  const folder =
-    Buffer.byteLength(join(inside, SOCKET_NAME)) <= LONGEST_SOCKET ? inside : await mkdtemp(join(shortTmp(user), SHORT_FOLDER));
+  const folder = Buffer.byteLength(join(inside, SOCKET_NAME)) <= MAX_SOCKET ? inside : await mkdtemp(join(shortTmp(user), SHORT_FOLDER));
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (user) await chown(folder, user.uid, user.gid);
   return folder;

@@ -197,7 +197,7 @@ function rowOf(job: Job, table: ImportTable, row: SourceRow, columns: ColumnType
 }
 
 /** PostgreSQL's limit of parameters in one statement is 65,535. */
-const MOST_PARAMETERS = 60_000;
+const MAX_PARAMETERS = 60_000;
 /** @returns the number of rows that did not exist yet */
 async function insertNew(db: Knex, table: string, rows: readonly object[], key: string, most: number): Promise<number> {
   let inserted = 0;
@@ -217,7 +217,7 @@ async function importTable(job: Job, table: ImportTable): Promise<TableSummary> 
   const columns = await columnsOf(db, table.table);
   const lists = await readLists(job, table);
   const from = table.from ?? table.table;
-  const most = Math.floor(MOST_PARAMETERS / columns.size);
+  const most = Math.floor(MAX_PARAMETERS / columns.size);
   const hasUuid = columns.has('uuid');
   const numbers = uuids.get(table.table) ?? new Map<unknown, string>();
   uuids.set(table.table, numbers);

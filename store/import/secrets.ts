@@ -68,7 +68,7 @@ export function insertSecrets(row: SourceRow, table: string, secrets: Secrets): 
   const whole: Record<string, unknown> = { ...row };
   const hidden: Record<Need, string[]> = { needed: [], optional: [], replaced: [] };
   for (const [field, need] of Object.entries(FIELDS[table] ?? {})) {
-    const value = own.reduce<unknown>((shown, one) => filled(shown, one[field]), row[field]);
+    const value = own.reduce<unknown>((shown, item) => filled(shown, item[field]), row[field]);
     hidden[need].push(...hiddenPaths(value, field));
     whole[field] = withoutHidden(value);
   }

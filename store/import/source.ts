@@ -73,12 +73,12 @@ async function openMysql(url: URL): Promise<Source> {
     ...(url.searchParams.get('unix_socket') === null
       ? { host: url.hostname, port: Number(url.port || 3306) }
       : { socketPath: url.searchParams.get('unix_socket')! }),
-    ...{
-      user: decodeURIComponent(url.username),
-      password: decodeURIComponent(url.password),
-      database: decodeURIComponent(url.pathname.slice(1)),
-    },
-    ...{ dateStrings: true, charset: 'utf8mb4', connectTimeout: TIMEOUT_MS },
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)),
+    dateStrings: true,
+    charset: 'utf8mb4',
+    connectTimeout: TIMEOUT_MS,
   });
   connection.on('error', () => {});
   const query = async (sql: string, values: unknown[] = []): Promise<readonly SourceRow[]> => {

@@ -125,10 +125,10 @@ const hasValues = (statement: unknown): statement is { readonly values: readonly
   Array.isArray(statement.values) &&
   !('submit' in statement);
 /** The protocol counts the values of a statement in 16 bits. */
-const MOST_VALUES = 65_535;
+const MAX_VALUES = 65_535;
 /** The values of a statement, as the database accepts them. */
 export function cleanedValues(values: readonly unknown[]): unknown[] {
-  if (values.length > MOST_VALUES) throw new RangeError(`a statement has ${values.length} values; ${MOST_VALUES} are possible`);
+  if (values.length > MAX_VALUES) throw new RangeError(`a statement has ${values.length} values; ${MAX_VALUES} are possible`);
   return values.map(bound);
 }
 /**

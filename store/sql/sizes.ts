@@ -25,9 +25,9 @@ const KIB = 1024;
 export const DEFAULT_SIZES: Sizes = { field: 1024 * KIB, record: 4096 * KIB, configdrive: 8192 * KIB };
 
 /** The most values in a field, as in a request's body. A field of as many empty lists as its bytes allow would take long to parse. */
-const MOST_VALUES = 50_000;
+const MAX_VALUES = 50_000;
 /** A patch may nest values deeper than a request's body, and functions that go through a value call themselves for each level. */
-const MOST_DEPTH = 128;
+const MAX_DEPTH = 128;
 /** Field → its member with a limit of its own. */
 const APART: Readonly<Record<string, string>> = { instance_info: 'configdrive' };
 /** Writes below this size cannot make a record grow much, and cost no query. */
@@ -44,9 +44,9 @@ function checkShape(field: string, whole: unknown): void {
   let count = 0;
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== 'object' || value === null) return;
-    if (depth > MOST_DEPTH) throw tooLarge(`${field} is nested too deeply: ${MOST_DEPTH} levels are allowed.`);
+    if (depth > MAX_DEPTH) throw tooLarge(`${field} is nested too deeply: ${MAX_DEPTH} levels are allowed.`);
     for (const name in value) {
-      if (++count > MOST_VALUES) throw tooLarge(`${field} has too many values: ${MOST_VALUES} are allowed.`);
+      if (++count > MAX_VALUES) throw tooLarge(`${field} has too many values: ${MAX_VALUES} are allowed.`);
       visit((value as Readonly<Record<string, unknown>>)[name], depth + 1);
     }
   };
@@ -64,7 +64,7 @@ function bytesApart(field: string, value: unknown, sizes: Sizes): number {
 }
 /** @returns the bytes that the text of this JSON value adds to its record. @throws Fault TooLarge */
 export function checkJson(field: string, value: unknown, text: string, sizes: Sizes): number {
-  if (text.length > MOST_DEPTH) checkShape(field, value);
+  if (text.length > MAX_DEPTH) checkShape(field, value);
   if (text.length < LARGE / 3) return text.length;
   const bytes = bytesOf(text) - bytesApart(field, value, sizes);
   if (bytes > sizes.field) throw tooManyBytes(field, bytes, 'field', sizes.field);

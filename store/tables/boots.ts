@@ -13,7 +13,10 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
   return {
     async put({ node_uuid, macs, method, purpose, kernel_args, files }) {
       const row = {
-        ...{ node_uuid, method, purpose, kernel_args },
+        node_uuid,
+        method,
+        purpose,
+        kernel_args,
         macs: macs.map((mac) => mac.toLowerCase()),
         files: storableJson(files),
         updated_at: timestamp(clock.now()),

@@ -94,7 +94,7 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
     unregister: (hostname, instance) => change(hostname, instance, { online: false, instance: null, updated_at: now() }),
     async declareDead(hostname, timeout) {
       await serialize(hostname);
-      const [row] = (await list(timeout)).filter((one) => one.hostname === hostname);
+      const [row] = (await list(timeout)).filter((candidate) => candidate.hostname === hostname);
       if (row?.locks_valid) return false;
       if (row) await run(db('conductors').where({ hostname }).update({ online: false, instance: null }));
       return true;

@@ -74,7 +74,9 @@ export function biosSettingsOn(db: Knex, clock: Clock): BiosSettings {
         'bios_settings',
         'name',
         nodeUuid,
-        settings.map((one) => ('allowable_values' in one ? { ...one, allowable_values: storableJson(one.allowable_values) } : one)),
+        settings.map((setting) =>
+          'allowable_values' in setting ? { ...setting, allowable_values: storableJson(setting.allowable_values) } : setting,
+        ),
       ),
     async remove(nodeUuid, names) {
       await run(

@@ -183,11 +183,8 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
   return {
     findToken,
     async find(nodeUuid) {
-      const [row] = await run(
-        rows()
-          .select(...ROW)
-          .where('node_uuid', nodeUuid),
-      );
+      const found = rows().select(...ROW);
+      const [row] = await run(found.where('node_uuid', nodeUuid));
       return row;
     },
     async lock(nodeUuid) {
@@ -228,19 +225,23 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const kept = changes.slice(0, keep);
       if (kept.length === 0) return;
       await prepared('hardware_serialize', SERIALIZE, []);
+      const own = { node_uuid: nodeUuid, source };
       const at = now();
       const json = (value: JsonObject | null): string | null => (value === null ? null : storableJson(value));
       await run(
         db('hardware_changes').insert(
           kept.map(({ kind, component, key, before, after }) => ({
-            ...{ node_uuid: nodeUuid, at, source, kind, component, key },
+            ...own,
+            at,
+            kind,
+            component,
+            key,
             before: json(before),
             after: json(after),
           })),
         ),
         { node_uuid: nodeUuid },
       );
-      const own = { node_uuid: nodeUuid, source };
       const oldest = db('hardware_changes').select('id').where(own).orderBy('id', 'desc').offset(keep).limit(1);
       await run(db('hardware_changes').where(own).where('id', '<=', oldest).delete());
     },

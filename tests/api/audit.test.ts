@@ -33,9 +33,18 @@ it('records the user, the address and the created resource', async () => {
   const [entry, ...others] = await entriesOf(async () => (uuid = await createNode()));
   expect(others).toEqual([]);
   expect(entry).toEqual({
-    ...{ time: matching(/^\d{4}-.*Z$/), service: 'baremetal', request_id: matching(/^req-/), user: 'admin', project: null },
-    ...{ address: matching(/127\.0\.0\.1$/), method: 'POST', path: '/v1/nodes', operation: 'createNode' },
-    ...{ created: matching(new RegExp(`/v1/nodes/${uuid}$`)), status: 201, outcome: 'success' },
+    time: matching(/^\d{4}-.*Z$/),
+    service: 'baremetal',
+    request_id: matching(/^req-/),
+    user: 'admin',
+    project: null,
+    address: matching(/127\.0\.0\.1$/),
+    method: 'POST',
+    path: '/v1/nodes',
+    operation: 'createNode',
+    created: matching(new RegExp(`/v1/nodes/${uuid}$`)),
+    status: 201,
+    outcome: 'success',
   });
 });
 
@@ -48,7 +57,11 @@ it('records the node, the verb and the changed fields, but no values', async () 
   ];
   const [change] = await entriesOf(() => ask('PATCH', '/v1/nodes/audited', patch));
   expect(change).toMatchObject({
-    ...{ operation: 'updateNode', node: 'audited', node_uuid: uuid, status: 200, outcome: 'success' },
+    operation: 'updateNode',
+    node: 'audited',
+    node_uuid: uuid,
+    status: 200,
+    outcome: 'success',
     changed: ['add /driver_info/ipmi_password', 'add /extra/a'],
   });
   expect(JSON.stringify(change)).not.toContain('hunter2');

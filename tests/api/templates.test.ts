@@ -145,7 +145,12 @@ describe('runbooks', () => {
 
   it('have defaults for omitted fields', async () => {
     expect((await api.ask('GET', path)).body).toMatchObject({
-      ...{ description: 'first', owner: null, public: false, disable_ramdisk: false, traits: [], extra: {} },
+      description: 'first',
+      owner: null,
+      public: false,
+      disable_ramdisk: false,
+      traits: [],
+      extra: {},
       steps: [{ ...step, args: {} }],
     });
   });

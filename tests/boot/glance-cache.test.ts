@@ -34,8 +34,12 @@ async function glanceWith(image: object | Error, pieces: readonly Buffer[] = [BY
     },
   };
   cache = await openCache({
-    ...{ folder: join(folder, String((caches += 1))), maxBytes: 2 ** 20, options: optionsOf(), glance: glance as ServiceClient },
-    ...{ log: silentLog, clock: systemClock },
+    folder: join(folder, String((caches += 1))),
+    maxBytes: 2 ** 20,
+    options: optionsOf(),
+    glance: glance as ServiceClient,
+    log: silentLog,
+    clock: systemClock,
   });
 }
 afterEach(() => cache.close());

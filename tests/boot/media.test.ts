@@ -37,7 +37,7 @@ const opening = async (source: string): Promise<CachedFile> => {
       Readable.from([found.subarray(start, Math.min(start + 1000, end + 1)), found.subarray(Math.min(start + 1000, end + 1), end + 1)], {
         objectMode: false,
       }),
-    release: async () => void (open = open.filter((one) => one !== source)),
+    release: async () => void (open = open.filter((candidate) => candidate !== source)),
   };
 };
 afterEach(() => expect(open).toEqual([]));

@@ -7,7 +7,9 @@ function open(limits = transferLimits(4)) {
   const clock = testClock(0, 0);
   const dropped: string[] = [];
   const transfers = createTransfers({
-    ...{ limits, clock, isNear: (address) => address.startsWith('192.0.2.') },
+    limits,
+    clock,
+    isNear: (address) => address.startsWith('192.0.2.'),
     dropped: (source) => void dropped.push(source),
   });
   const places = new Map<string, Place & { readonly end: () => void }>();
@@ -23,7 +25,13 @@ function open(limits = transferLimits(4)) {
     });
   const send = (key: string): void => places.get(key)!.sending(() => void repeated.push(key));
   return {
-    ...{ transfers, clock, dropped, order, repeated, request, send },
+    transfers,
+    clock,
+    dropped,
+    order,
+    repeated,
+    request,
+    send,
     place: (key: string) => places.get(key)!,
     /** A request whose first packet was acknowledged. */
     confirmed: async (key: string, address = key): Promise<void> => {

@@ -23,19 +23,19 @@ export async function startDatabaseProxy(connection: string): Promise<DatabasePr
   let isCut = false;
   const server = createServer((socket) => {
     const onward = connect(target);
-    for (const [one, other] of [
+    for (const [item, other] of [
       [socket, onward],
       [onward, socket],
     ] as const) {
-      sockets.add(one);
-      one.pipe(other);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        sockets.delete(one);
+      sockets.add(item);
+      item.pipe(other);
+      item.on('error', () => other.destroy());
+      item.on('close', () => {
+        sockets.delete(item);
         other.destroy();
       });
     }
-    if (isCut) for (const one of [socket, onward]) one.pause();
+    if (isCut) for (const item of [socket, onward]) item.pause();
   }).listen(join(folder, SOCKET));
   await once(server, 'listening');
   const all = (work: (socket: Socket) => void): void => sockets.forEach(work);

@@ -46,7 +46,7 @@ function writer({ api, journal, chance }: LoadContext, fields: readonly Field[],
         if (first!.status !== 200 && first!.status !== 404)
           journal.find('no proper answer although no request was under way', { path, first });
         else
-          for (const field of fields.filter((one) => one.path === path))
+          for (const field of fields.filter((candidate) => candidate.path === path))
             field.tracked.seen(field.of(first!.status === 404 ? undefined : first!.body));
       }
     },
@@ -84,21 +84,21 @@ export function churnNode(context: LoadContext, number: number): Edits {
   const { api, journal, chance } = context;
   const uuid = chance.uuid();
   const home = chance.uuid();
-  const make = (path: string, body: object, one: string): Field => {
-    const own: TrackedValue<unknown> = trackValue<unknown>(journal, `the existence of ${path}/${one}`, undefined);
+  const make = (path: string, body: object, value: string): Field => {
+    const own: TrackedValue<unknown> = trackValue<unknown>(journal, `the existence of ${path}/${value}`, undefined);
     return {
       tracked: own,
       // Created and deleted by turns.
-      value: () => (own.last === undefined ? one : undefined),
+      value: () => (own.last === undefined ? value : undefined),
       write: async (wanted) => {
         const answer =
-          wanted === undefined ? await api.call('DELETE', `${path}/${one}`) : await api.call('POST', path, { uuid: one, ...body });
+          wanted === undefined ? await api.call('DELETE', `${path}/${value}`) : await api.call('POST', path, { uuid: value, ...body });
         // An earlier request, which was not answered, has done it.
         const done =
           wanted === undefined ? answer.status === 404 : answer.status === 409 && JSON.stringify(answer.body).includes('already exists');
         return done ? { status: 200, body: {} } : answer;
       },
-      path: `${path}/${one}`,
+      path: `${path}/${value}`,
       of: (body) => body?.['uuid'],
     };
   };
@@ -191,7 +191,7 @@ export function allocate(context: LoadContext, resourceClass: string): Edits {
         if (!there.has(allocation['uuid'] as string)) journal.find('a deleted allocation still exists', allocation);
       for (const uuid of nodes) {
         const node = await read(context, `/v1/nodes/${uuid}`);
-        const owner = found.find((one) => one['node_uuid'] === uuid);
+        const owner = found.find((candidate) => candidate['node_uuid'] === uuid);
         if ((node?.['allocation_uuid'] ?? undefined) !== owner?.['uuid'] || (node?.['instance_uuid'] ?? undefined) !== owner?.['uuid'])
           journal.find('a node and its allocation do not agree', {
             node: brief(node),

@@ -64,7 +64,7 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  for (const one of processes.values()) await one.kill();
+  for (const process of processes.values()) await process.kill();
   for (const proxy of proxies.values()) await proxy.close();
   await fleet.close();
   await postgres.stop();

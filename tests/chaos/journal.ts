@@ -55,7 +55,7 @@ export function trackValue<T>(journal: Journal, name: string, first: T): Tracked
     },
     seen: (value) => {
       journal.count('checks of acknowledged writes');
-      if (![last, ...maybe].some((one) => isDeepStrictEqual(one, value)))
+      if (![last, ...maybe].some((candidate) => isDeepStrictEqual(candidate, value)))
         journal.find(`lost: ${name}`, { acknowledged: last, unanswered: maybe, found: value });
       last = value;
       maybe = [];

@@ -70,7 +70,7 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
       break;
     }
     await check(context, edits);
-    const news = journal.findings.slice(found).map((one) => `\n    ${one.what}: ${JSON.stringify(one.detail).slice(0, 3000)}`);
+    const news = journal.findings.slice(found).map((finding) => `\n    ${finding.what}: ${JSON.stringify(finding.detail).slice(0, 3000)}`);
     tell(`${site.name}, round ${journal.round}: ${victim.name} after ${moment} ms, ${what}${news.join('')}`);
   }
   return { site: site.name, byVictim, journal, seconds: Math.round((Date.now() - started) / 1000) };
@@ -86,7 +86,7 @@ async function check(context: LoadContext, edits: readonly { check(): Promise<vo
   );
   // A synchronisation of the power state, or the release of a dead conductor's reservation, may be under way.
   for (const { uuid } of working) await untilIdle(context, uuid as string);
-  for (const one of edits) await one.check();
+  for (const edit of edits) await edit.check();
   log.check();
   journal.count('rounds');
 }

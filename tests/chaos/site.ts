@@ -55,14 +55,14 @@ const sections = (host: string, port: number, stepLog: string, connection?: stri
 /** Milliseconds until the victim is restored: soon, or late enough that the others have noticed. */
 const pause = (chance: Chance): number => (chance.percent(70) ? chance.between(0, 1500) : chance.between(4500, 7000));
 
-const killed = (one: Process, name: string, whileDead: () => void = () => {}): Victim => ({
+const killed = (value: Process, name: string, whileDead: () => void = () => {}): Victim => ({
   name,
   strike: async (chance) => {
-    await one.kill();
+    await value.kill();
     whileDead();
     const milliseconds = pause(chance);
     await delay(milliseconds);
-    await one.start();
+    await value.start();
     return `killed, back after ${milliseconds} ms`;
   },
 });
@@ -140,7 +140,7 @@ export async function threeConductors(ports: readonly number[]): Promise<Site> {
     stepLog,
     folder,
     victims: [
-      ...conductors.map((one) => killed(one, 'one conductor of three')),
+      ...conductors.map((conductor) => killed(conductor, 'one conductor of three')),
       killed(begun.get('dora')!, 'an API of its own'),
       suspended(conductors, 'one conductor of three, suspended'),
       database('PostgreSQL', async () => postgres.pid),
@@ -148,7 +148,7 @@ export async function threeConductors(ports: readonly number[]): Promise<Site> {
     ],
     logs: () => processes.map(({ log }) => endOf(log)).join('\n'),
     stop: async (keep) => {
-      await Promise.all(processes.map((one) => one.stop()));
+      await Promise.all(processes.map((process) => process.stop()));
       await postgres.stop();
       if (!keep) rmSync(folder, { recursive: true, force: true });
     },

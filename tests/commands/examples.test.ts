@@ -5,7 +5,7 @@ import { createProgram } from '../../commands/program';
 const program = createProgram();
 /** The commands by the words that select them. */
 function commandsBelow(command: Command, path = ''): ReadonlyMap<string, Command> {
-  const below = command.commands.flatMap((one) => [...commandsBelow(one, `${path} ${one.name()}`.trim())]);
+  const below = command.commands.flatMap((item) => [...commandsBelow(item, `${path} ${item.name()}`.trim())]);
   return new Map([[path, command], ...below]);
 }
 const commands = commandsBelow(program);

@@ -8,7 +8,7 @@ import { COLLECTORS } from '../../ramdisk-agent/collectors';
 const page = readFileSync(join(__dirname, '../../docs/inspection.md'), 'utf8');
 /** The first cells of the tables of a section. */
 function rowsOf(heading: string): readonly string[] {
-  const section = page.split(/^## /m).find((one) => one.startsWith(`${heading}\n`)) ?? '';
+  const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
   return [...section.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]!);
 }
 

@@ -100,7 +100,12 @@ const inventory = {
   hostname: '{node.name}',
 };
 const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<InspectionRule> = {}): InspectionRule => ({
-  ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
+  uuid: 'the-rule',
+  priority: 0,
+  phase: 'main',
+  sensitive: false,
+  conditions,
+  actions,
   ...more,
 });
 async function apply(rules: readonly InspectionRule[], mask = 'always', calls: ApiCall[] = [], said: string[] = []) {

@@ -20,9 +20,9 @@ function pretendNova(answers: readonly (number | Error)[], { enabled = true, isC
       return { status: 200, headers: {}, body: { events: [{ code: answer }] } };
     },
   } as unknown as ServiceClient;
-  const track = <T>(one: Promise<T>): Promise<T> => {
-    work.push(one);
-    return one;
+  const track = <T>(value: Promise<T>): Promise<T> => {
+    work.push(value);
+    return value;
   };
   const clock = { sleep: async () => {} };
   const events = createNovaEvents({ nova, enabled, log, clock, signal: new AbortController().signal, track });

@@ -278,7 +278,11 @@ describe('calls between conductors', () => {
     writeFileSync(key, first!.privateKey);
     writeFileSync(ca, first!.certificate);
     const server = await startRpcServer({
-      ...{ options, announced: '127.0.0.1', secret: SECRET, clock: systemClock, log: silentLog },
+      options,
+      announced: '127.0.0.1',
+      secret: SECRET,
+      clock: systemClock,
+      log: silentLog,
       tls: {
         cert: { option: '[json_rpc]cert_file', path: cert },
         key: { option: '[json_rpc]key_file', path: key },
@@ -330,7 +334,10 @@ it('calls are measured on both sides by operation and outcome', async () => {
   await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NoResponse);
   expect(measured.sort()).toEqual([
     'bloomery_rpc_refused_total',
-    ...['client validate failed', 'client validate ok', 'client validate unanswered'],
-    ...['server validate failed', 'server validate ok'],
+    'client validate failed',
+    'client validate ok',
+    'client validate unanswered',
+    'server validate failed',
+    'server validate ok',
   ]);
 });

@@ -24,17 +24,20 @@ const shared = rows.filter((row) => !row.ours && ironics[keyOf(row)]);
 
 /** Their types of values. A type that checks more is `string` here: the code that uses the value checks it. */
 const KINDS: Readonly<Record<string, OptionRow['kind']>> = {
-  ...{
-    String: 'string',
-    Integer: 'integer',
-    Port: 'integer',
-    Octal: 'octal',
-    Float: 'number',
-    Boolean: 'boolean',
-    List: 'list',
-    Dict: 'dict',
-  },
-  ...{ MultiString: 'texts', URI: 'string', HostAddress: 'string', IPAddress: 'string', KernelParameterString: 'string', type: 'string' },
+  String: 'string',
+  Integer: 'integer',
+  Port: 'integer',
+  Octal: 'octal',
+  Float: 'number',
+  Boolean: 'boolean',
+  List: 'list',
+  Dict: 'dict',
+  MultiString: 'texts',
+  URI: 'string',
+  HostAddress: 'string',
+  IPAddress: 'string',
+  KernelParameterString: 'string',
+  type: 'string',
 };
 const sorted = (list: readonly string[] = []): string => [...list].sort().join();
 /** Lists, dicts and empty values in the form of a file. */
@@ -57,7 +60,7 @@ function differences(row: OptionRow): readonly string[] {
     ['default', text(theirs.default) === text(row.default)],
     ['minimum', theirs.type === 'Port' ? row.min === 0 : theirs.min === row.min],
     ['maximum', theirs.max === row.max],
-    ['choices', sorted(theirs.choices?.filter((one) => one !== 'None')) === sorted(row.choices)],
+    ['choices', sorted(theirs.choices?.filter((choice) => choice !== 'None')) === sorted(row.choices)],
     ['former names', sorted(theirs.formerly) === sorted(row.formerly)],
   ];
   return facts.filter(([, isSame]) => !isSame).map(([what]) => `${keyOf(row)} ${what}`);
@@ -70,9 +73,9 @@ it('each difference between an option and that of Ironic is deliberate', () => {
     const [key, kind] = [difference.slice(0, difference.indexOf(' ')), difference.slice(difference.indexOf(' ') + 1)];
     return what === kind && (option === key || (option.startsWith('*.') && key.endsWith(option.slice(1))));
   };
-  expect(found.filter((one) => !patterns.some((pattern) => matches(one, pattern)))).toEqual([]);
+  expect(found.filter((candidate) => !patterns.some((pattern) => matches(candidate, pattern)))).toEqual([]);
   // A difference that has gone must not stay in the list.
-  expect(patterns.filter((pattern) => !found.some((one) => matches(one, pattern)))).toEqual([]);
+  expect(patterns.filter((pattern) => !found.some((candidate) => matches(candidate, pattern)))).toEqual([]);
 });
 
 it('each option that is not marked as ours is an option of Ironic', () => {

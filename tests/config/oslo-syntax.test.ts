@@ -34,11 +34,11 @@ const merged = (result: Result): Result =>
   typeof result === 'string'
     ? result
     : Object.fromEntries(
-        Object.entries(result).map(([key, one]) => [
+        Object.entries(result).map(([key, entry]) => [
           key,
-          typeof one === 'object' && key.endsWith('_priority_override')
-            ? { value: Object.assign({}, ...(one.value as object[])) as Record<string, string> }
-            : one,
+          typeof entry === 'object' && key.endsWith('_priority_override')
+            ? { value: Object.assign({}, ...(entry.value as object[])) as Record<string, string> }
+            : entry,
         ]),
       );
 
@@ -46,10 +46,10 @@ it('there are at least 100 cases, each with a name and a recorded result', () =>
   expect(CASES.length).toBeGreaterThan(100);
   expect(CASES.map(({ name }) => name)).toEqual(Object.keys(recorded));
 });
-it.each(CASES.map((one) => [one.name, one] as const))('%s', (name, one) => {
+it.each(CASES.map((row) => [row.name, row] as const))('%s', (name, value) => {
   const theirs = merged(recorded[name]!);
-  const ours = read(one);
-  expect(ours).toEqual(one.ours ?? theirs);
+  const ours = read(value);
+  expect(ours).toEqual(value.ours ?? theirs);
   // A difference that has gone must not stay in the list.
-  if (one.ours) expect(ours).not.toEqual(theirs);
+  if (value.ours) expect(ours).not.toEqual(theirs);
 });

@@ -26,7 +26,8 @@ const commandsSent = () => agent!.asked.flatMap(({ body }) => (body ? [body] : [
 
 describe('agent RAID interface', () => {
   const disks = { logical_disks: [{ size_gb: 100, raid_level: '1', is_root_volume: true, controller: 'software' }] };
-  const stepOf = (kind: SavedKind, name: string) => agentRaid.steps!.find((one) => one.step === name && one.priority[kind] !== undefined)!;
+  const stepOf = (kind: SavedKind, name: string) =>
+    agentRaid.steps!.find((step) => step.step === name && step.priority[kind] !== undefined)!;
   const planned = (step: string): PlannedStep => ({ interface: 'raid', step, priority: 0, abortable: true });
 
   it('create_configuration sends target_raid_config to the agent and waits', async () => {
@@ -191,12 +192,14 @@ describe('ramdisk deploy interface', () => {
     const [kernel, ramdisk] = [__filename, join(__dirname, 'boot.test.ts')];
     const one = testTask({
       node: {
-        ...{ provision_state: 'deploying', disable_power_off },
+        provision_state: 'deploying',
+        disable_power_off,
         instance_info: { ...instance_info, kernel: `file://${kernel}`, ramdisk: `file://${ramdisk}` },
       },
       options: { 'conductor.file_url_allowed_paths': [__dirname] },
       driver: {
-        ...{ boot: ipxeBoot, deploy: ramdiskDeploy },
+        boot: ipxeBoot,
+        deploy: ramdiskDeploy,
         network: { ...noopNetwork, configureTenantNetworks: async () => void one.events.push('tenant networks') },
       },
     });

@@ -8,8 +8,8 @@ it.each([
   ['https://[2001:db8:0:0::5]/redfish', 'https://[2001:db8::5]/'],
   ['BMC.example', 'https://bmc.example'],
   ['https://bmc.example:443', 'https://bmc.example'],
-])('the addresses %s and %s are of one BMC', (one, other) => {
-  const [name, ofOther] = [one, other].map((redfish_address) => bmcOf('redfish', { redfish_address }));
+])('the addresses %s and %s are of one BMC', (left, right) => {
+  const [name, ofOther] = [left, right].map((redfish_address) => bmcOf('redfish', { redfish_address }));
   expect(name).toEqual(expect.any(String));
   expect(name).toBe(ofOther);
 });
@@ -23,8 +23,8 @@ it.each([
   ['2001:DB8::5', '2001:db8:0::5'],
   ['::ffff:10.0.0.1', '10.0.0.1'],
   ['BMC.example', 'bmc.example'],
-])('the IPMI addresses %s and %s are of one BMC', (one, other) => {
-  const [name, ofOther] = [one, other].map((ipmi_address) => bmcOf('ipmi', { ipmi_address }));
+])('the IPMI addresses %s and %s are of one BMC', (left, right) => {
+  const [name, ofOther] = [left, right].map((ipmi_address) => bmcOf('ipmi', { ipmi_address }));
   expect(name).toEqual(expect.any(String));
   expect(name).toBe(ofOther);
 });

@@ -398,7 +398,7 @@ describe('ipxe: prepareRamdisk', () => {
     [['pxe', 'disk', 'uefihttp'], 'uefihttp'],
   ])('http-ipxe with the boot devices %j sets %s', async (bootDevices, device) => {
     const told: string[] = [];
-    const management = { ...noopManagement, bootDevices, setBootDevice: async (_: unknown, one: string) => void told.push(one) };
+    const management = { ...noopManagement, bootDevices, setBootDevice: async (_: unknown, value: string) => void told.push(value) };
     const { task, boots } = testTask({ options: inConfiguration(), driver: { management } });
     await httpIpxeBoot.prepareRamdisk(task, {});
     expect([boots.get(NODE_UUID)!.method, told]).toEqual(['http-ipxe', [device]]);

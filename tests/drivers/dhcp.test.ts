@@ -20,14 +20,13 @@ const taskWith = (options: object = {}, mode = 'uefi'): TestTask =>
     },
     ports: [portRecord({ address: MAC }), portRecord({ address: '52:54:00:00:00:02', pxe_enabled: false })],
     options: {
-      ...{
-        'dhcp.dhcp_provider': 'dnsmasq',
-        'conductor.deploy_kernel': __filename,
-        'conductor.deploy_ramdisk': __filename,
-        'dnsmasq.dhcp_optsdir': folder,
-        'dnsmasq.dhcp_hostsdir': folder,
-      },
-      ...{ 'pxe.tftp_server': '10.0.0.1', ...options },
+      'dhcp.dhcp_provider': 'dnsmasq',
+      'conductor.deploy_kernel': __filename,
+      'conductor.deploy_ramdisk': __filename,
+      'dnsmasq.dhcp_optsdir': folder,
+      'dnsmasq.dhcp_hostsdir': folder,
+      'pxe.tftp_server': '10.0.0.1',
+      ...options,
     },
   });
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');

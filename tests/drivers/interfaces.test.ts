@@ -10,7 +10,7 @@ describe('hardware types', () => {
   it.each(Object.keys(HARDWARE_TYPES))('%s has an existing interface of each kind, and no duplicates', (name) => {
     const type = HARDWARE_TYPES[name]!;
     for (const kind of INTERFACE_KINDS) {
-      const known = type[kind].filter((one) => one === ANY || one in INTERFACES[kind]);
+      const known = type[kind].filter((candidate) => candidate === ANY || candidate in INTERFACES[kind]);
       expect([kind, known]).not.toEqual([kind, []]);
       expect(new Set(type[kind]).size).toBe(type[kind].length);
     }

@@ -21,7 +21,13 @@ const link = (path: string): object => ({ '@odata.id': path });
 export function withBios(service: RedfishService): BiosService {
   const { resources } = service;
   const attributes: Record<string, unknown> = {
-    ...{ BootMode: 'Uefi', NumCores: 10, Turbo: true, AssetTag: '', Serial: 'X1', SetupPassword: 'shown by mistake', Unknown: 'a' },
+    BootMode: 'Uefi',
+    NumCores: 10,
+    Turbo: true,
+    AssetTag: '',
+    Serial: 'X1',
+    SetupPassword: 'shown by mistake',
+    Unknown: 'a',
   };
   const system = resources[SYSTEM] as Record<string, unknown>;
   const settings: Record<string, unknown> = {};
@@ -54,7 +60,10 @@ export function withBios(service: RedfishService): BiosService {
     RegistryEntries: {
       Attributes: [
         {
-          ...{ AttributeName: 'BootMode', Type: 'Enumeration', ReadOnly: false, ResetRequired: true },
+          AttributeName: 'BootMode',
+          Type: 'Enumeration',
+          ReadOnly: false,
+          ResetRequired: true,
           Value: [{ ValueName: 'Uefi' }, { ValueDisplayName: 'LegacyBios' }, { Other: 1 }],
         },
         { AttributeName: 'NumCores', Type: 'Integer', LowerBound: 1, UpperBound: 64 },

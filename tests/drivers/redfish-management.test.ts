@@ -340,7 +340,7 @@ describe('MAC addresses', () => {
       { MACAddress: '', Status: { State: 'Enabled', Health: 'OK' } },
       { MACAddress: 'AA:BB:CC:00:00:04' },
     ];
-    interfaces.forEach((one, index) => (service().resources[`${PLACE}/${index}`] = { ...one }));
+    interfaces.forEach((item, index) => (service().resources[`${PLACE}/${index}`] = { ...item }));
     service().resources[PLACE] = { Members: interfaces.map((_, index) => link(`${PLACE}/${index}`)) };
     expect(await redfishManagement.macAddresses!(task)).toEqual(['aa:bb:cc:00:00:01']);
   });

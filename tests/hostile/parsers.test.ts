@@ -181,36 +181,55 @@ const PARSERS: Readonly<Record<string, Parser>> = {
   ),
   'policy rule': text(
     parseRule,
-    ...['(', ')', ' ', 'and ', 'or ', 'not ', '@', '!', 'role:a', "'x':", '%(a)s', '%', 'rule:', 'a.b:', '"', "'", ':', ','],
+    '(',
+    ')',
+    ' ',
+    'and ',
+    'or ',
+    'not ',
+    '@',
+    '!',
+    'role:a',
+    "'x':",
+    '%(a)s',
+    '%',
+    'rule:',
+    'a.b:',
+    '"',
+    "'",
+    ':',
+    ',',
   ),
   'policy file': {
     ...text(
       (input) => parsePolicyFile('policy.yaml', input),
-      ...[
-        'a',
-        ': ',
-        '"',
-        "'",
-        '[',
-        ']',
-        '{',
-        '}',
-        ', ',
-        '\n',
-        '  ',
-        '- ',
-        '? ',
-        '&a ',
-        '*a',
-        '!',
-        '!!str ',
-        '|',
-        '>',
-        '#',
-        '---\n',
-        '%YAML 1.1\n',
-      ],
-      ...['role:a', '"a": "@"\n', 'a: [[]],', '<<: ', '\t'],
+      'a',
+      ': ',
+      '"',
+      "'",
+      '[',
+      ']',
+      '{',
+      '}',
+      ', ',
+      '\n',
+      '  ',
+      '- ',
+      '? ',
+      '&a ',
+      '*a',
+      '!',
+      '!!str ',
+      '|',
+      '>',
+      '#',
+      '---\n',
+      '%YAML 1.1\n',
+      'role:a',
+      '"a": "@"\n',
+      'a: [[]],',
+      '<<: ',
+      '\t',
     ),
     samples: [Buffer.from('"baremetal:node:get": "role:a or rule:b" # c\nb: [["role:a", "@"], "!"]\n')],
   },
@@ -301,9 +320,9 @@ function inputs({ samples = [], tokens = [], most = 64 * KIB }: Parser): fc.Arbi
 }
 
 /** Milliseconds. Generous: a quiet machine needs a hundredth. Work that grows with the square of 64 KiB takes seconds. */
-const MOST_CPU_MS = (bytes: number): number => 400 + (bytes / KIB) * 5;
+const MAX_CPU_MS = (bytes: number): number => 400 + (bytes / KIB) * 5;
 /** Characters of the result as JSON. */
-const MOST_RESULT = (bytes: number): number => 16 * KIB + 64 * bytes;
+const MAX_RESULT = (bytes: number): number => 16 * KIB + 64 * bytes;
 
 it.each(Object.keys(PARSERS))(
   'parses random input in bounded time and space: %s',
@@ -321,9 +340,9 @@ it.each(Object.keys(PARSERS))(
           result = (error as Error).message;
         }
       };
-      const most = MOST_CPU_MS(input.length);
+      const most = MAX_CPU_MS(input.length);
       expect(await cpuMsOf(parse, most)).toBeLessThan(most);
-      expect((JSON.stringify(result) ?? '').length).toBeLessThan(MOST_RESULT(input.length));
+      expect((JSON.stringify(result) ?? '').length).toBeLessThan(MAX_RESULT(input.length));
     });
     const share = (SECONDS * 1000) / Object.keys(PARSERS).length;
     await fc.assert(property, SECONDS > 0 ? { numRuns: 2 ** 31 - 1, plugins: [fc.interruptAfterTimeLimit(share)] } : { numRuns: RUNS });

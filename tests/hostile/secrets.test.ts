@@ -25,9 +25,25 @@ const HEX_MARK = 'a9f3b7c1d5e2f8061a2b3c4d';
 const SEEDS: Readonly<Record<string, { readonly text: string; readonly shown?: RegExp; readonly why?: string }>> = {
   ...Object.fromEntries(
     [
-      ...['redfish_password', 'snmp_auth_key', 'snmp_priv_key', 'other_secret', 'rescue_password', 'configdrive'],
-      ...['image_url', 'chap_password', 'template_argument', 'runbook_argument', 'rule_argument', 'step_argument', 'vendor_password'],
-      ...['wrong_login', 'login', 'webhook_secret', 'discoverd_password', 'patched', 'unknown_field'],
+      'redfish_password',
+      'snmp_auth_key',
+      'snmp_priv_key',
+      'other_secret',
+      'rescue_password',
+      'configdrive',
+      'image_url',
+      'chap_password',
+      'template_argument',
+      'runbook_argument',
+      'rule_argument',
+      'step_argument',
+      'vendor_password',
+      'wrong_login',
+      'login',
+      'webhook_secret',
+      'discoverd_password',
+      'patched',
+      'unknown_field',
     ].map((name) => [name, { text: mark(name) }]),
   ),
   hex_key: { text: HEX_MARK },
@@ -74,9 +90,19 @@ const portOf = (server: typeof webhook): number => (server.address() as AddressI
 let url: string;
 
 const INTERFACES = {
-  ...{ bios: 'no-bios,fake', boot: 'fake,ipxe', console: 'no-console,fake', deploy: 'fake,direct', firmware: 'no-firmware,fake' },
-  ...{ inspect: 'no-inspect,fake', management: 'fake,redfish,ipmitool', network: 'noop', power: 'fake,redfish,ipmitool' },
-  ...{ raid: 'no-raid,fake', rescue: 'no-rescue,fake', storage: 'noop', vendor: 'no-vendor,fake,redfish,ipmitool' },
+  bios: 'no-bios,fake',
+  boot: 'fake,ipxe',
+  console: 'no-console,fake',
+  deploy: 'fake,direct',
+  firmware: 'no-firmware,fake',
+  inspect: 'no-inspect,fake',
+  management: 'fake,redfish,ipmitool',
+  network: 'noop',
+  power: 'fake,redfish,ipmitool',
+  raid: 'no-raid,fake',
+  rescue: 'no-rescue,fake',
+  storage: 'noop',
+  vendor: 'no-vendor,fake,redfish,ipmitool',
 };
 beforeAll(async () => {
   for (const server of [webhook, bmc]) await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -146,7 +172,9 @@ async function call(method: string, path: string, body?: unknown, headers: Reado
   const response = await fetch(`${url}${path}`, {
     method,
     headers: {
-      ...{ authorization: basic(put('login')), 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
+      authorization: basic(put('login')),
+      'content-type': 'application/json',
+      'x-openstack-ironic-api-version': 'latest',
       ...headers,
     },
     ...(body === undefined || method === 'GET' ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
@@ -182,7 +210,9 @@ const secrets = (): Readonly<Record<string, unknown>> => ({
   instance_info: { configdrive: put('configdrive'), rescue_password: put('rescue_password') },
   properties: { auth_password: put('chap_password') },
   steps: [{ interface: 'deploy', step: 'nosuch', args: { password: put('template_argument') }, priority: 1 }],
-  ...{ rescue_password: put('rescue_password'), configdrive: put('configdrive'), agent_token: put('unknown_field') },
+  rescue_password: put('rescue_password'),
+  configdrive: put('configdrive'),
+  agent_token: put('unknown_field'),
 });
 /** Bodies that every operation refuses for one reason or another. */
 const BODIES: readonly (() => unknown)[] = [
@@ -196,8 +226,12 @@ const BODIES: readonly (() => unknown)[] = [
 
 it('no answer, notification, log, metric or process title contains a secret, except where the API shows the field', async () => {
   const driverInfo = {
-    ...{ redfish_password: put('redfish_password'), ipmi_password: put('ipmi_password'), ipmi_hex_kg_key: put('hex_key') },
-    ...{ snmp_auth_key: put('snmp_auth_key'), snmp_priv_key: put('snmp_priv_key'), other_secret: put('other_secret') },
+    redfish_password: put('redfish_password'),
+    ipmi_password: put('ipmi_password'),
+    ipmi_hex_kg_key: put('hex_key'),
+    snmp_auth_key: put('snmp_auth_key'),
+    snmp_priv_key: put('snmp_priv_key'),
+    other_secret: put('other_secret'),
   };
   const instanceInfo = {
     image_source: `http://user:${put('image_login')}@127.0.0.1:9/image`,
@@ -206,29 +240,41 @@ it('no answer, notification, log, metric or process title contains a secret, exc
     rescue_password: put('rescue_password'),
   };
   const fake = await create('/v1/nodes', {
-    ...{ name: 'fake', driver: 'fake-hardware', driver_info: driverInfo, instance_info: instanceInfo },
-    ...{ rescue_interface: 'fake', automated_clean: false },
+    name: 'fake',
+    driver: 'fake-hardware',
+    driver_info: driverInfo,
+    instance_info: instanceInfo,
+    rescue_interface: 'fake',
+    automated_clean: false,
   });
   const urls = {
-    ...{ deploy_kernel: `http://user:${put('kernel_login')}@127.0.0.1:9/kernel`, deploy_ramdisk: 'http://127.0.0.1:9/ramdisk' },
+    deploy_kernel: `http://user:${put('kernel_login')}@127.0.0.1:9/kernel`,
+    deploy_ramdisk: 'http://127.0.0.1:9/ramdisk',
+
     image_http_proxy: `http://user:${put('proxy_login')}@127.0.0.1:9`,
   };
   const redfish = await create('/v1/nodes', {
-    ...{ name: 'redfish', driver: 'redfish' },
+    name: 'redfish',
+    driver: 'redfish',
     driver_info: {
-      ...{ ...driverInfo, ...urls },
+      ...driverInfo,
+      ...urls,
       redfish_username: 'admin',
       redfish_address: `http://user:${put('bmc_login')}@127.0.0.1:${portOf(bmc)}`,
       redfish_system_id: '/redfish/v1/Systems/1',
     },
   });
   const ipmi = await create('/v1/nodes', {
-    ...{ name: 'ipmi', driver: 'ipmi' },
+    name: 'ipmi',
+    driver: 'ipmi',
     driver_info: { ...driverInfo, ipmi_address: '127.0.0.1', ipmi_port: 9, ipmi_username: 'admin' },
   });
   await create('/v1/ports', { node_uuid: fake, address: '52:54:00:00:00:01' });
   await create('/v1/volume/targets', {
-    ...{ node_uuid: fake, volume_type: 'iscsi', volume_id: 'v', boot_index: 1 },
+    node_uuid: fake,
+    volume_type: 'iscsi',
+    volume_id: 'v',
+    boot_index: 1,
     properties: { auth_method: 'CHAP', auth_username: 'user', auth_password: put('chap_password') },
   });
   const step = (name: string) => ({ interface: 'deploy', step: 'deploy', args: { password: put(name) } });
@@ -305,7 +351,8 @@ it('no answer, notification, log, metric or process title contains a secret, exc
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
     readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean),
   );
-  for (const one of [String(pid), ...children]) found.push({ place: 'process title', text: readFileSync(`/proc/${one}/cmdline`, 'utf8') });
+  for (const child of [String(pid), ...children])
+    found.push({ place: 'process title', text: readFileSync(`/proc/${child}/cmdline`, 'utf8') });
   await processes.end('swept', 'SIGTERM');
   for (const name of ['server.log', 'audit.log']) found.push({ place: name, text: readFileSync(join(folder, name), 'utf8') });
 
@@ -331,7 +378,7 @@ it('no answer, notification, log, metric or process title contains a secret, exc
   // The searched places contain what they should.
   const textOf = (place: string): string =>
     found
-      .filter((one) => one.place === place)
+      .filter((candidate) => candidate.place === place)
       .map(({ text }) => text)
       .join('\n');
   expect(textOf('webhook')).toContain('baremetal.node.create.end');

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 
 const LENGTH = 500_000;
 /** Quadratic work on such a text takes minutes. */
-const MOST_CPU_MS = 2000;
+const MAX_CPU_MS = 2000;
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-texts-'));
 const users = join(folder, 'users');
 writeFileSync(users, '');
@@ -48,7 +48,7 @@ it.each<[string, () => unknown]>([
   ['the escaping of a page for a terminal', () => printableText('\n\u009b\t'.repeat(LENGTH))],
   ['the removal of blanks from a text', () => oneLine('\u0007 a '.repeat(LENGTH))],
 ])('%s takes linear time', async (_, work) => {
-  expect(await cpuMsOf(() => outcome(work), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
+  expect(await cpuMsOf(() => outcome(work), MAX_CPU_MS)).toBeLessThan(MAX_CPU_MS);
 });
 
 it('a query that repeats a parameter 500,000 times takes linear time', async () => {
@@ -57,12 +57,12 @@ it('a query that repeats a parameter 500,000 times takes linear time', async () 
     expect(a).toHaveLength(LENGTH);
     expect(b).toBe('1');
   };
-  expect(await cpuMsOf(read, 2 * MOST_CPU_MS)).toBeLessThan(2 * MOST_CPU_MS);
+  expect(await cpuMsOf(read, 2 * MAX_CPU_MS)).toBeLessThan(2 * MAX_CPU_MS);
 });
 
 it('the decoding of thousands of LLDP TLVs of an interface takes linear time', async () => {
   const tlvs = Array.from({ length: 25_000 }, () => [127, '0080c203000100']);
-  expect(await cpuMsOf(() => lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!)), MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
+  expect(await cpuMsOf(() => lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!)), MAX_CPU_MS)).toBeLessThan(MAX_CPU_MS);
 });
 
 it.each([
@@ -73,5 +73,5 @@ it.each([
 ])('an answer of a BMC with eight megabytes of %s is refused in linear time', async (_, text) => {
   const bytes = Buffer.from(text);
   const read = () => expect(evaluate('GET', 'http://bmc/redfish/v1/', 200, {}, bytes)).rejects.toThrow('answered with more than is read');
-  expect(await cpuMsOf(read, MOST_CPU_MS)).toBeLessThan(MOST_CPU_MS);
+  expect(await cpuMsOf(read, MAX_CPU_MS)).toBeLessThan(MAX_CPU_MS);
 });

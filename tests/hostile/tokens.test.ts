@@ -39,7 +39,7 @@ it('refuses a thousand made-up tokens at bounded cost', async () => {
     for (let round = 0; round < 20; round++) {
       const all = await Promise.all(madeUp.flatMap((send) => Array.from({ length: 10 }, send)));
       // 503: the keys of the provider are unknown.
-      for (const one of all) expect([401, 503]).toContain(one);
+      for (const item of all) expect([401, 503]).toContain(item);
     }
   });
   expectBounded(cost);

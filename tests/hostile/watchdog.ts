@@ -51,9 +51,9 @@ export interface AttackedServer {
  * the wall clock. The largest figures of a machine with twelve processes for two processors: 1.6 s, 62 MiB and 270 ms.
  * Without limits pipelined requests took 83 s of CPU time.
  */
-const MOST_CPU_SECONDS = 8;
-const MOST_GROWN_MIB = 150;
-const MOST_TURN_MS = 1000;
+const MAX_CPU_SECONDS = 8;
+const MAX_GROWN_MIB = 150;
+const MAX_TURN_MS = 1000;
 /** Files and connections that come and go without an attack, such as connections to the database. */
 const USUAL_FILES = 20;
 const OTHER_SERVER = process.env['HOSTILE_URL'];
@@ -62,10 +62,10 @@ const LOCAL_ADDRESS = OTHER_SERVER === undefined ? '127.0.0.1' : '127.0.0.9';
 /** @param most bounds of this attack, in place of those of all attacks */
 export function expectBounded(
   { cpuSeconds, grownMiB, longestTurnMs }: Cost,
-  { turnMs = MOST_TURN_MS, grown = MOST_GROWN_MIB }: { readonly turnMs?: number; readonly grown?: number } = {},
+  { turnMs = MAX_TURN_MS, grown = MAX_GROWN_MIB }: { readonly turnMs?: number; readonly grown?: number } = {},
 ): void {
   if (OTHER_SERVER !== undefined) return;
-  expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
+  expect(cpuSeconds).toBeLessThan(MAX_CPU_SECONDS);
   expect(grownMiB).toBeLessThan(grown);
   expect(longestTurnMs).toBeLessThan(turnMs);
 }

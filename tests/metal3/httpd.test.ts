@@ -49,7 +49,9 @@ const servers: Server[] = [];
 const upstreams: HttpServer[] = [];
 const warned: string[] = [];
 const log: HttpdSetup['log'] = {
-  ...{ debug: () => {}, info: () => {}, error: () => {} },
+  debug: () => {},
+  info: () => {},
+  error: () => {},
   warn: (message: string) => void warned.push(message),
   child: () => log,
 };

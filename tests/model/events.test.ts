@@ -17,5 +17,5 @@ describe('positions', () => {
     ['1-9', '2-1', false],
     ['1-10', '1-9', true],
     ['1-9', '1-9', false],
-  ])('isBehind(%s, %s) is %p', (one, other, expected) => expect(isBehind(one, other)).toBe(expected));
+  ])('isBehind(%s, %s) is %p', (left, right, expected) => expect(isBehind(left, right)).toBe(expected));
 });

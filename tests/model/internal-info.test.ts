@@ -1,4 +1,4 @@
-import { forgottenAt, INTERNAL_INFO, isDeferred, setting, type InternalInfo, type Moment } from '../../model/internal-info';
+import { forgottenAt, INTERNAL_INFO, isDeferred, setting, type InternalInfo } from '../../model/internal-info';
 
 const AGENT = ['agent_secret_token', 'agent_url', 'agent_verify_ca'];
 const AGENT_END = [...AGENT, 'agent_secret_token_pregenerated'];
@@ -14,12 +14,14 @@ const listed = (kind: string): string[] => [
 const DEPLOYMENT = [...listed('deploy'), 'deployment_reboot', 'user_deploy_steps'];
 const INSTANCE = ['instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'];
 
-it.each<[Moment, readonly string[]]>([
+it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
   [
     'system end',
     [
       ...AGENT,
-      ...['agent_version', 'agent_status', 'agent_status_message'],
+      'agent_version',
+      'agent_status',
+      'agent_status_message',
       ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`),
     ],
   ],

@@ -13,7 +13,7 @@ it('printable() keeps other characters, and JSON', () => {
   const text = 'Ärger "\\n" 日本語 😀 עברית';
   expect(printable(text)).toBe(text);
   expect(oneLine(text)).toBe(text);
-  const value = { text: UNSAFE_TEXTS.map(([, one]) => one).join('x'), list: [1, 'Ä'] };
+  const value = { text: UNSAFE_TEXTS.map(([, unsafeText]) => unsafeText).join('x'), list: [1, 'Ä'] };
   expect(JSON.parse(printable(JSON.stringify(value)))).toEqual(value);
   expect(JSON.parse(printableText(JSON.stringify(value, null, 2)))).toEqual(value);
 });
@@ -29,7 +29,10 @@ function open() {
     (message: string, fields: object = {}): void =>
       void lines.push(`${level} ${message} ${JSON.stringify({ ...more, ...fields })}`);
   const logWith = (more: object): Log => ({
-    ...{ debug: at('debug', more), info: at('info', more), warn: at('warn', more), error: at('error', more) },
+    debug: at('debug', more),
+    info: at('info', more),
+    warn: at('warn', more),
+    error: at('error', more),
     child: (fields) => logWith({ ...more, ...fields }),
   });
   const clock = testClock(0, 0);

@@ -145,7 +145,7 @@ it.each<[string, unknown]>([
   expect(text).toContain('…');
 });
 
-const lengths = (value: unknown): readonly number[] => (value as readonly (string | readonly unknown[])[]).map((one) => one.length);
+const lengths = (value: unknown): readonly number[] => (value as readonly (string | readonly unknown[])[]).map((item) => item.length);
 it('withoutSecrets cuts a text after 4096 characters, and masks what remains', () => {
   expect(withoutSecrets('x'.repeat(4096))).toBe('x'.repeat(4096));
   expect(withoutSecrets('x'.repeat(4097))).toBe(`${'x'.repeat(4096)}…`);

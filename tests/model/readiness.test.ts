@@ -204,7 +204,7 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
   ['last-error', 'warns', { node: { last_error: 'no disk' } }, /failed: no disk$/, /history list/],
 ])('check "%s" %s', (code, result, changed, message, todo) => {
   const said = look(changed);
-  const found = said.checks.find((one) => one.code === code)!;
+  const found = said.checks.find((check) => check.code === code)!;
   expect(found).toEqual({ code, result, message: expect.stringMatching(message) as string, todo: expect.stringMatching(todo) as string });
   expect(said[result === 'blocks' ? 'blockers' : 'warnings']).toContain(code);
   expect(said.ready).toBe(said.blockers.length === 0);
@@ -333,7 +333,7 @@ it.each<[string, Changed, string]>([
   ['health', { node: { health: 'Warning' } }, 'look at the machine'],
   ['last-error', { node: { last_error: 'e' } }, `${CLI} history list node-1`],
 ])('check "%s" suggests what to do about %j: %s', (code, changed, todo) => {
-  expect(look(changed).checks.find((one) => one.code === code)!.todo).toBe(todo);
+  expect(look(changed).checks.find((check) => check.code === code)!.todo).toBe(todo);
 });
 it.each<[string, Changed, string]>([
   ['maintenance', { node: { maintenance: true } }, 'it is in maintenance'],
@@ -389,7 +389,7 @@ it.each<[string, Changed, string]>([
   ],
   ['health', { node: { health: 'Warning' } }, 'its BMC reports the health Warning'],
 ])('check "%s" says about %j: %s', (code, changed, message) => {
-  expect(look(changed).checks.find((one) => one.code === code)!.message).toBe(message);
+  expect(look(changed).checks.find((check) => check.code === code)!.message).toBe(message);
 });
 it('commands name a node without a name by its UUID', () => {
   expect(look({ node: { name: null, provision_state: 'active' } }).checks[0]!.todo).toBe(`${CLI} undeploy ${NODE.uuid}${CLEANED}`);

@@ -27,7 +27,7 @@ it('conductorOf spreads nodes, and moves only those of a removed conductor', () 
   const all = ['a', 'b', 'c'].map((name) => conductor(name));
   const uuids = Array.from({ length: 300 }, (_, index) => `node-${index}`);
   const before = uuids.map((uuid) => conductorOf(all, node(uuid))!.hostname);
-  for (const name of ['a', 'b', 'c']) expect(before.filter((one) => one === name).length).toBeGreaterThan(60);
+  for (const name of ['a', 'b', 'c']) expect(before.filter((candidate) => candidate === name).length).toBeGreaterThan(60);
   const after = uuids.map((uuid) => conductorOf(all.slice(0, 2), node(uuid))!.hostname);
   expect(uuids.filter((_, index) => before[index] !== 'c' && before[index] !== after[index])).toEqual([]);
 });

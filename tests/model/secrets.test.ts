@@ -7,6 +7,6 @@ it.each([
   ['secret', '', false],
   ['é', 'e', false],
   ['é', 'é', true],
-])('isSameSecret(%j, %j) is %s', (one, other, same) => {
-  expect(isSameSecret(one, other)).toBe(same);
+])('isSameSecret(%j, %j) is %s', (left, right, same) => {
+  expect(isSameSecret(left, right)).toBe(same);
 });

@@ -82,8 +82,11 @@ beforeAll(async () => {
     conductor: writeRamdisk(folder, folder),
   };
   const enabled = {
-    ...{ enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe', enabled_deploy_interfaces: 'direct' },
-    ...{ enabled_inspect_interfaces: 'agent,no-inspect', enabled_rescue_interfaces: 'agent,no-rescue' },
+    enabled_hardware_types: 'redfish',
+    enabled_boot_interfaces: 'ipxe',
+    enabled_deploy_interfaces: 'direct',
+    enabled_inspect_interfaces: 'agent,no-inspect',
+    enabled_rescue_interfaces: 'agent,no-rescue',
     enabled_network_interfaces: 'noop,flat,neutron',
   };
   const [port, ironicPort, boot] = [await freePort(), await freePort(), await freePort()];
@@ -106,10 +109,15 @@ beforeAll(async () => {
   for (const [index, name] of SERVERS.entries()) {
     apis[name] = openClient(urls[name]);
     fleets[name] = await startFleet({
-      ...{ count: INTERFACES.length, first: 1 + index * INTERFACES.length, bootUrl: bootUrls[name], host: '127.0.0.1' },
+      count: INTERFACES.length,
+      first: 1 + index * INTERFACES.length,
+      bootUrl: bootUrls[name],
+      host: '127.0.0.1',
       // Ironic drops the heartbeat of a step that ends before it has released the node; the next one is minutes away.
       behaviour: { stepMs: 3000 },
-      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+      log: silentLog,
+      clock: systemClock,
+      random: randomBytes,
     });
   }
 }, 1_800_000);
@@ -143,15 +151,26 @@ async function measureOperations(name: ServerName, networkInterface: string): Pr
   const { macs, redfish } = fleets[name]!.machines[INTERFACES.indexOf(networkInterface)]!;
   const uuid = randomUUID();
   await api.request('POST', '/v1/nodes', {
-    ...{ uuid, driver: 'redfish', network_interface: networkInterface, rescue_interface: 'agent', instance_info: imageInfo },
-    ...{ boot_interface: 'ipxe', deploy_interface: 'direct', inspect_interface: 'no-inspect' },
+    uuid,
+    driver: 'redfish',
+    network_interface: networkInterface,
+    rescue_interface: 'agent',
+    instance_info: imageInfo,
+    boot_interface: 'ipxe',
+    deploy_interface: 'direct',
+    inspect_interface: 'no-inspect',
     driver_info: {
-      ...{ redfish_address: redfish.address, redfish_system_id: redfish.systemId },
-      ...{ redfish_username: redfish.username, redfish_password: redfish.password },
+      redfish_address: redfish.address,
+      redfish_system_id: redfish.systemId,
+      redfish_username: redfish.username,
+      redfish_password: redfish.password,
     },
   });
   await api.request('POST', '/v1/ports', {
-    ...{ node_uuid: uuid, address: macs[0], pxe_enabled: true, physical_network: 'physnet1' },
+    node_uuid: uuid,
+    address: macs[0],
+    pxe_enabled: true,
+    physical_network: 'physnet1',
     local_link_connection: { ...SWITCH, port_id: `${name}-${networkInterface}` },
   });
   const provision = async (target: string, ends: string): Promise<void> => {

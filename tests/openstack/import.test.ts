@@ -59,7 +59,10 @@ async function importWith(given: Readonly<Record<string, string>>, ...words: rea
   );
 }
 const password = (name: string): Readonly<Record<string, string>> => ({
-  ...{ OS_AUTH_URL: keystone.url, OS_USERNAME: name, OS_PASSWORD: PASSWORD, OS_USER_DOMAIN_NAME: 'Default' },
+  OS_AUTH_URL: keystone.url,
+  OS_USERNAME: name,
+  OS_PASSWORD: PASSWORD,
+  OS_USER_DOMAIN_NAME: 'Default',
 });
 const ofTheSystem = (): Readonly<Record<string, string>> => ({ ...password('operator'), OS_SYSTEM_SCOPE: 'all' });
 const nodes = (count: number): RegExp => new RegExp(`^This would be imported:\\n {7}${count} nodes?$`, 'm');

@@ -65,7 +65,7 @@ const identify = (strategy: Strategy, token: string, headers: Record<string, str
 const refusal = async (identified: Promise<unknown>): Promise<number> => {
   const error: unknown = await identified.then(
     () => undefined,
-    (one: unknown) => one,
+    (item: unknown) => item,
   );
   if (!(error instanceof Unauthenticated)) throw new Error(`not refused: ${String(error)}`);
   return error.status;
@@ -275,12 +275,16 @@ describe('the strategy keystone, for a request with a service token,', () => {
     const inSystem = await keystone.identity.token(service, { system: { all: true } });
     const inProject = await keystone.identity.token(member, { project: { id: project } });
     expect(await identify(strategyOf(), inProject, { 'x-service-token': inSystem })).toMatchObject({
-      ...{ user: member, project, system: false },
+      user: member,
+      project,
+      system: false,
       service: { user: service, roles: expect.arrayContaining(['service']) as unknown },
     });
     const ofUser = await keystone.identity.token(member, { system: { all: true } });
     expect(await identify(strategyOf(), ofUser, { 'x-service-token': serviceToken })).toMatchObject({
-      ...{ user: member, project: null, system: true },
+      user: member,
+      project: null,
+      system: true,
       service: { user: service, project: serviceProject },
     });
   });
@@ -326,8 +330,12 @@ describe("our server's authentication to Keystone", () => {
     'password, by IDs': async () => section({ auth_type: 'password', user_id: service, password: PASSWORD, project_id: serviceProject }),
     'v3password, by names': async () =>
       section({
-        ...{ auth_type: 'v3password', username: 'baremetal', password: PASSWORD, user_domain_name: 'Default' },
-        ...{ project_name: 'service', project_domain_name: 'Default' },
+        auth_type: 'v3password',
+        username: 'baremetal',
+        password: PASSWORD,
+        user_domain_name: 'Default',
+        project_name: 'service',
+        project_domain_name: 'Default',
       }),
     'password, with a default domain and an URL without version': async () => ({
       ...section({
@@ -355,7 +363,9 @@ describe("our server's authentication to Keystone", () => {
       const body = { application_credential: { name: 'by name', secret: PASSWORD } };
       await keystone.identity.call('POST', `/users/${service}/application_credentials`, body, own);
       return section({
-        ...{ auth_type: 'v3applicationcredential', application_credential_name: 'by name', application_credential_secret: PASSWORD },
+        auth_type: 'v3applicationcredential',
+        application_credential_name: 'by name',
+        application_credential_secret: PASSWORD,
         user_id: service,
       });
     },
@@ -416,8 +426,13 @@ describe('the server', () => {
     const bin = await openstackClient();
     const env = {
       ...process.env,
-      ...{ OS_AUTH_TYPE: 'password', OS_AUTH_URL: keystone.url, OS_USERNAME: 'admin', OS_PASSWORD: PASSWORD },
-      ...{ OS_USER_DOMAIN_ID: 'default', OS_SYSTEM_SCOPE: 'all', OS_REGION_NAME: REGION },
+      OS_AUTH_TYPE: 'password',
+      OS_AUTH_URL: keystone.url,
+      OS_USERNAME: 'admin',
+      OS_PASSWORD: PASSWORD,
+      OS_USER_DOMAIN_ID: 'default',
+      OS_SYSTEM_SCOPE: 'all',
+      OS_REGION_NAME: REGION,
     };
     const create = ['baremetal', 'node', 'create', '--driver', 'fake-hardware', '--name', 'seen', '-f', 'value', '-c', 'name'];
     expect((await run(join(bin, 'openstack'), create, { env })).stdout.trim()).toBe('seen');

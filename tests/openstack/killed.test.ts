@@ -36,8 +36,12 @@ const OPERATIONS = [
 type Operation = (typeof OPERATIONS)[number];
 /** The operations that lead to the beginning of one; others would only take time. */
 const BEFORE: Readonly<Record<Operation['name'], readonly Operation['name'][]>> = {
-  ...{ clean: [], deploy: ['clean'], rescue: ['clean', 'deploy'], unrescue: ['clean', 'deploy', 'rescue'] },
-  ...{ rebuild: ['clean', 'deploy'], 'tear-down': ['clean', 'deploy'] },
+  clean: [],
+  deploy: ['clean'],
+  rescue: ['clean', 'deploy'],
+  unrescue: ['clean', 'deploy', 'rescue'],
+  rebuild: ['clean', 'deploy'],
+  'tear-down': ['clean', 'deploy'],
 };
 /** Whether the server is killed before Neutron gets a change, or after Neutron has made it. In both cases, it gets no response. */
 const FATES = ['before', 'after'] as const;
@@ -128,8 +132,13 @@ beforeAll(async () => {
   image = writeImage(http, boot);
   sections = {
     DEFAULT: {
-      ...{ my_ip: '127.0.0.1', auth_strategy: 'noauth', enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe' },
-      ...{ enabled_deploy_interfaces: 'direct', enabled_inspect_interfaces: 'no-inspect', enabled_rescue_interfaces: 'agent,no-rescue' },
+      my_ip: '127.0.0.1',
+      auth_strategy: 'noauth',
+      enabled_hardware_types: 'redfish',
+      enabled_boot_interfaces: 'ipxe',
+      enabled_deploy_interfaces: 'direct',
+      enabled_inspect_interfaces: 'no-inspect',
+      enabled_rescue_interfaces: 'agent,no-rescue',
       enabled_network_interfaces: 'noop,neutron',
     },
     api: { host_ip: '127.0.0.1', port },
@@ -138,14 +147,21 @@ beforeAll(async () => {
     neutron: {
       ...neutron.credentials,
       endpoint_override: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      ...{ provisioning_network: networks.provisioning, cleaning_network: networks.cleaning, rescuing_network: networks.rescuing },
+      provisioning_network: networks.provisioning,
+      cleaning_network: networks.cleaning,
+      rescuing_network: networks.rescuing,
     },
   };
   server = await startServerProcess(join(folder, 'server'), sections);
   api = openClient(`http://127.0.0.1:${port}`);
   fleet = await startFleet({
-    ...{ count: MACHINES, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1' },
-    ...{ log: silentLog, clock: systemClock, random: randomBytes },
+    count: MACHINES,
+    bootUrl: `http://127.0.0.1:${boot}`,
+    host: '127.0.0.1',
+
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
   });
   const node = await enroll();
   for (const operation of OPERATIONS) {
@@ -171,14 +187,24 @@ async function enroll(): Promise<Node> {
   const node: Node = { uuid, mac: macs[0]!, port, vif, changes: [], lost: undefined, isLost: false };
   for (const name of [uuid, node.mac, vif]) owners.set(name, node);
   await api.request('POST', '/v1/nodes', {
-    ...{ uuid, driver: 'redfish', network_interface: 'neutron', rescue_interface: 'agent', instance_info: image },
+    uuid,
+    driver: 'redfish',
+    network_interface: 'neutron',
+    rescue_interface: 'agent',
+    instance_info: image,
     driver_info: {
-      ...{ redfish_address: redfish.address, redfish_system_id: redfish.systemId },
-      ...{ redfish_username: redfish.username, redfish_password: redfish.password },
+      redfish_address: redfish.address,
+      redfish_system_id: redfish.systemId,
+      redfish_username: redfish.username,
+      redfish_password: redfish.password,
     },
   });
   await api.request('POST', '/v1/ports', {
-    ...{ uuid: port, node_uuid: uuid, address: node.mac, pxe_enabled: true, physical_network: 'physnet1' },
+    uuid: port,
+    node_uuid: uuid,
+    address: node.mac,
+    pxe_enabled: true,
+    physical_network: 'physnet1',
     local_link_connection: { ...SWITCH, port_id: uuid.slice(0, 8) },
   });
   await api.request('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'manage' });
@@ -217,10 +243,14 @@ async function left(node: Node): Promise<unknown> {
   const found = [`?mac_address=${node.mac}`, `?device_id=${node.uuid}`, `?id=${node.vif}`].map((query) => neutron.ports(query));
   const ports = new Map((await Promise.all(found)).flat().map((port) => [port.id, port]));
   const views = [...ports.values()].map((port) => ({
-    ...{ id: port.id, network: port.network_id, host: port['binding:host_id'], profile: port['binding:profile'], status: port.status },
+    id: port.id,
+    network: port.network_id,
+    host: port['binding:host_id'],
+    profile: port['binding:profile'],
+    status: port.status,
     mac: port.mac_address === node.mac ? 'of the machine' : 'of Neutron',
   }));
-  const names = [...[node.uuid, 'NODE'], ...[node.vif, 'VIF'], ...[node.uuid.slice(0, 8), 'LINK']];
+  const names = [node.uuid, 'NODE', node.vif, 'VIF', node.uuid.slice(0, 8), 'LINK'];
   let written = JSON.stringify({ state, error, info, ports: views });
   for (let at = 0; at < names.length; at += 2) written = written.replaceAll(names[at]!, names[at + 1]!);
   return JSON.parse(written) as unknown;
@@ -242,7 +272,7 @@ it.each(FATES)(
         for (const name of BEFORE[operation.name])
           await run(
             node,
-            OPERATIONS.find((one) => one.name === name)!,
+            OPERATIONS.find((candidate) => candidate.name === name)!,
           );
         nodes.push({ node, operation, change, at });
       } catch (error) {

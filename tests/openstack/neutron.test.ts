@@ -38,8 +38,13 @@ beforeAll(async () => {
   image = writeImage(http, boot);
   sections = {
     DEFAULT: {
-      ...{ my_ip: '127.0.0.1', auth_strategy: 'noauth', enabled_hardware_types: 'redfish', enabled_boot_interfaces: 'ipxe' },
-      ...{ enabled_deploy_interfaces: 'direct', enabled_inspect_interfaces: 'agent', enabled_rescue_interfaces: 'agent,no-rescue' },
+      my_ip: '127.0.0.1',
+      auth_strategy: 'noauth',
+      enabled_hardware_types: 'redfish',
+      enabled_boot_interfaces: 'ipxe',
+      enabled_deploy_interfaces: 'direct',
+      enabled_inspect_interfaces: 'agent',
+      enabled_rescue_interfaces: 'agent,no-rescue',
       enabled_network_interfaces: 'noop,flat,neutron',
     },
     api: { host_ip: '127.0.0.1', port: apiPort },
@@ -49,15 +54,23 @@ beforeAll(async () => {
     neutron: {
       ...neutron.credentials,
       dhcpv6_stateful_address_count: '3',
-      ...{ provisioning_network: 'provisioning', cleaning_network: networks['cleaning']!, rescuing_network: 'rescuing' },
-      ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+      provisioning_network: 'provisioning',
+      cleaning_network: networks['cleaning']!,
+      rescuing_network: 'rescuing',
+      inspection_network: 'inspection',
+      servicing_network: 'servicing',
     },
   };
   server = await startServerProcess(join(folder, 'server'), sections);
   await keystone.identity.service('baremetal', `http://127.0.0.1:${apiPort}`);
   api = openClient(`http://127.0.0.1:${apiPort}`);
   fleet = await startFleet({
-    ...{ count: 7, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
+    count: 7,
+    bootUrl: `http://127.0.0.1:${boot}`,
+    host: '127.0.0.1',
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
   });
 }, 900_000);
 afterAll(async () => {
@@ -86,15 +99,25 @@ async function enroll(networkInterface: string, link: object | null = SWITCH): P
   const { macs, redfish } = fleet.machines[used - 1]!;
   const uuid = randomUUID();
   await api.request('POST', '/v1/nodes', {
-    ...{ uuid, driver: 'redfish', network_interface: networkInterface, rescue_interface: 'agent', instance_info: image },
+    uuid,
+    driver: 'redfish',
+    network_interface: networkInterface,
+    rescue_interface: 'agent',
+    instance_info: image,
     driver_info: {
-      ...{ redfish_address: redfish.address, redfish_system_id: redfish.systemId },
-      ...{ redfish_username: redfish.username, redfish_password: redfish.password },
+      redfish_address: redfish.address,
+      redfish_system_id: redfish.systemId,
+      redfish_username: redfish.username,
+      redfish_password: redfish.password,
     },
   });
   const port = randomUUID();
   await api.request('POST', '/v1/ports', {
-    ...{ uuid: port, node_uuid: uuid, address: macs[0], pxe_enabled: true, physical_network: 'physnet1' },
+    uuid: port,
+    node_uuid: uuid,
+    address: macs[0],
+    pxe_enabled: true,
+    physical_network: 'physnet1',
     local_link_connection: link === null ? {} : { ...link, port_id: name },
   });
   return { uuid, mac: macs[0]!, name, port };
@@ -145,7 +168,10 @@ describe('the network interface neutron', () => {
       return temporary !== undefined;
     });
     expect(temporary).toMatchObject({
-      ...{ device_owner: 'baremetal:none', device_id: node.uuid, 'binding:host_id': node.uuid, 'binding:vnic_type': 'baremetal' },
+      device_owner: 'baremetal:none',
+      device_id: node.uuid,
+      'binding:host_id': node.uuid,
+      'binding:vnic_type': 'baremetal',
       'binding:profile': {
         local_link_information: [{ ...SWITCH, port_id: node.name }],
         physical_network: 'physnet1',
@@ -188,7 +214,7 @@ describe('the network interface neutron', () => {
     const vif = await newVif();
     await attach(node, vif.id);
     await api.request('PUT', `/v1/nodes/${node.uuid}/states/provision`, { target: 'active' });
-    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((one) => one.id !== vif.id), 1);
+    await until('Neutron has been asked for the port', async () => (await portsOf(node)).some((candidate) => candidate.id !== vif.id), 1);
     await server.kill();
     server = await startServerProcess(join(folder, 'server'), sections);
     await until('active', isAt(node, ['active']), 100);
@@ -199,8 +225,11 @@ describe('the network interface neutron', () => {
 
 it('[dhcp]dhcp_provider = neutron sets the boot options of Neutron ports, and requests several addresses for stateful DHCPv6', async () => {
   const stateful = await neutron.network('stateful', 110, {
-    ...{ ip_version: 6, cidr: '2001:db8:60::/64', enable_dhcp: true },
-    ...{ ipv6_address_mode: 'dhcpv6-stateful', ipv6_ra_mode: 'dhcpv6-stateful' },
+    ip_version: 6,
+    cidr: '2001:db8:60::/64',
+    enable_dhcp: true,
+    ipv6_address_mode: 'dhcpv6-stateful',
+    ipv6_ra_mode: 'dhcpv6-stateful',
   });
   const node = await enroll('neutron');
   await provision(node, 'manage', 'manageable');
@@ -225,7 +254,7 @@ it('[dhcp]dhcp_provider = neutron sets the boot options of Neutron ports, and re
   expect(ipv4.fixed_ips).toHaveLength(1);
   const script = `http://127.0.0.1:${sections['boot']!['http_port']}/boot.ipxe`;
   expect(optionsOf(ipv4)).toEqual(
-    ['150 127.0.0.1', '255 127.0.0.1', '66 127.0.0.1', 'tag:!ipxe,67 snponly.efi', `tag:ipxe,67 ${script}`].map((one) => `4 ${one}`),
+    ['150 127.0.0.1', '255 127.0.0.1', '66 127.0.0.1', 'tag:!ipxe,67 snponly.efi', `tag:ipxe,67 ${script}`].map((item) => `4 ${item}`),
   );
 
   await provision(node, 'manage', 'manageable');
@@ -277,14 +306,10 @@ describe("networking-baremetal's agent", () => {
     expect(await agentOf()).toBeUndefined();
     neutron.startAgent();
     await until('Neutron knows the node', async () => (await agentOf())?.alive === true, 500);
-    expect(await agentOf()).toMatchObject({
-      ...{ agent_type: 'Baremetal Node', configurations: { bridge_mappings: { physnet1: 'yes' } } },
-    });
+    expect(await agentOf()).toMatchObject({ agent_type: 'Baremetal Node', configurations: { bridge_mappings: { physnet1: 'yes' } } });
 
     // The subnet of a segment: a port has no address before its host is known.
-    const provider = {
-      ...{ 'provider:network_type': 'vlan', 'provider:physical_network': 'physnet1', 'provider:segmentation_id': 120 },
-    };
+    const provider = { 'provider:network_type': 'vlan', 'provider:physical_network': 'physnet1', 'provider:segmentation_id': 120 };
     const { network } = (await neutron.call('POST', '/networks', { network: { name: 'routed', ...provider } })) as {
       network: { id: string };
     };
@@ -299,10 +324,7 @@ describe("networking-baremetal's agent", () => {
     await attach(node, vif.id);
     await provision(node, 'active', 'active');
     expect(await portsOf(node)).toMatchObject([
-      {
-        ...{ id: vif.id, 'binding:host_id': node.uuid },
-        fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.120\./) as unknown }],
-      },
+      { id: vif.id, 'binding:host_id': node.uuid, fixed_ips: [{ ip_address: expect.stringMatching(/^10\.60\.120\./) as unknown }] },
     ]);
 
     await provision(node, 'deleted', 'available');

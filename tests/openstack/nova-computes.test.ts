@@ -21,8 +21,13 @@ import type { RealNova } from './services/nova';
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-computes-'));
 const GROUP = 'rack1';
 const FAKE = {
-  ...{ driver: 'fake-hardware', boot_interface: 'fake', deploy_interface: 'fake', inspect_interface: 'no-inspect' },
-  ...{ rescue_interface: 'fake', network_interface: 'neutron', conductor_group: GROUP },
+  driver: 'fake-hardware',
+  boot_interface: 'fake',
+  deploy_interface: 'fake',
+  inspect_interface: 'no-inspect',
+  rescue_interface: 'fake',
+  network_interface: 'neutron',
+  conductor_group: GROUP,
 };
 let compute: ComputeCloud;
 let nova: RealNova;

@@ -39,7 +39,10 @@ interface Node {
   readonly machine: FleetMachine | undefined;
 }
 const FAKE = {
-  ...{ driver: 'fake-hardware', boot_interface: 'fake', deploy_interface: 'fake', inspect_interface: 'no-inspect' },
+  driver: 'fake-hardware',
+  boot_interface: 'fake',
+  deploy_interface: 'fake',
+  inspect_interface: 'no-inspect',
   rescue_interface: 'fake',
 };
 /** Flavor → its network interface, and whether the machine is simulated. */
@@ -84,9 +87,16 @@ async function openstack(...words: readonly string[]): Promise<string> {
   const { stdout } = await run(join(await openstackClient(), 'openstack'), words, {
     timeout: 900_000,
     env: {
-      ...{ PATH: process.env['PATH'], HOME: folder, OS_AUTH_URL: compute.cloud.keystone.url, OS_USERNAME: 'nova', OS_PASSWORD: PASSWORD },
-      ...{ OS_USER_DOMAIN_ID: 'default', OS_PROJECT_NAME: 'service', OS_PROJECT_DOMAIN_ID: 'default' },
-      ...{ OS_REGION_NAME: REGION, OS_IDENTITY_API_VERSION: '3' },
+      PATH: process.env['PATH'],
+      HOME: folder,
+      OS_AUTH_URL: compute.cloud.keystone.url,
+      OS_USERNAME: 'nova',
+      OS_PASSWORD: PASSWORD,
+      OS_USER_DOMAIN_ID: 'default',
+      OS_PROJECT_NAME: 'service',
+      OS_PROJECT_DOMAIN_ID: 'default',
+      OS_REGION_NAME: REGION,
+      OS_IDENTITY_API_VERSION: '3',
     },
   });
   return stdout.trim();
@@ -106,8 +116,21 @@ it.each(Object.keys(FLAVORS))(
     });
 
     const id = await openstack(
-      ...['server', 'create', '--image', image.id, '--flavor', flavor, '--network', 'private', '--config-drive', 'True'],
-      ...['-f', 'value', '-c', 'id', `a server on ${flavor}`],
+      'server',
+      'create',
+      '--image',
+      image.id,
+      '--flavor',
+      flavor,
+      '--network',
+      'private',
+      '--config-drive',
+      'True',
+      '-f',
+      'value',
+      '-c',
+      'id',
+      `a server on ${flavor}`,
     );
     await serverReaches(nova, id, 'ACTIVE');
     expect(await show(api, uuid)).toMatchObject({
@@ -117,7 +140,9 @@ it.each(Object.keys(FLAVORS))(
     });
     const [tenant] = await cloud.neutron.ports(`?device_id=${id}`);
     expect(tenant).toMatchObject({
-      ...{ network_id: cloud.networks.private, mac_address: macs[0], 'binding:host_id': uuid },
+      network_id: cloud.networks.private,
+      mac_address: macs[0],
+      'binding:host_id': uuid,
       'binding:vnic_type': 'baremetal',
     });
     if (machine) {

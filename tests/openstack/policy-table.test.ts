@@ -51,7 +51,10 @@ beforeAll(async () => {
       DEFAULT: { ...ENABLED, ...SETTINGS.DEFAULT, auth_strategy: 'keystone', host: 'real-ironic', my_ip: '127.0.0.1' },
       api: { host_ip: '127.0.0.1', port },
       keystone_authtoken: {
-        ...{ auth_url: keystone.url, auth_type: 'password', user_id: service, password: PASSWORD },
+        auth_url: keystone.url,
+        auth_type: 'password',
+        user_id: service,
+        password: PASSWORD,
         project_id: projects.get('project-service')!,
       },
     },

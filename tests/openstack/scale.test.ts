@@ -83,8 +83,12 @@ it(`Nova creates ${COUNT} servers at once and deletes them at once, and none fai
   await measure(`${COUNT} servers active`, async () => {
     await nova.call('POST', '/servers', {
       server: {
-        ...{ name: 'one of many', imageRef: image.id, flavorRef: 'many', networks: [{ uuid: cloud.networks.private }] },
-        ...{ min_count: COUNT, max_count: COUNT },
+        name: 'one of many',
+        imageRef: image.id,
+        flavorRef: 'many',
+        networks: [{ uuid: cloud.networks.private }],
+        min_count: COUNT,
+        max_count: COUNT,
       },
     });
     servers = ((await nova.call('GET', '/servers')) as { servers: readonly { readonly id: string }[] }).servers.map(({ id }) => id);

@@ -89,16 +89,21 @@ beforeAll(async () => {
   await tunnel('out', `127.0.0.1:${sshPort}`, `127.0.0.1:${SSH_PORT}`);
   cloud = await startCloud(folder, {
     [LINK.switch_info]: {
-      ...{ device_type: 'netmiko_ovs_linux', ngs_mac_address: LINK.switch_id, ip: '127.0.0.1', port: String(sshPort) },
-      ...{ username: 'root', key_file: login.key, ngs_port_default_vlan: String(IDLE) },
+      device_type: 'netmiko_ovs_linux',
+      ngs_mac_address: LINK.switch_id,
+      ip: '127.0.0.1',
+      port: String(sshPort),
+      username: 'root',
+      key_file: login.key,
+      ngs_port_default_vlan: String(IDLE),
     },
   });
   const apiPort = await freePort();
   const url = `http://127.0.0.1:${apiPort}`;
   await cloud.keystone.identity.service('baremetal', url);
   await tunnel('out', `127.0.0.1:${apiPort}`, `${lab.address}:${apiPort}`);
-  for (const one of [cloud.keystone.url, cloud.neutron.url, cloud.glance.url])
-    await tunnel('in', `127.0.0.1:${portOf(one)}`, `127.0.0.1:${portOf(one)}`);
+  for (const item of [cloud.keystone.url, cloud.neutron.url, cloud.glance.url])
+    await tunnel('in', `127.0.0.1:${portOf(item)}`, `127.0.0.1:${portOf(item)}`);
 
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const sections = bootingSections(lab);
@@ -121,8 +126,11 @@ beforeAll(async () => {
   machine = await lab.machine({ name: 'moved', firmware: 'bios', memoryMiB: 768, cpus: 2, diskGiB: 5 });
   await libvirt.define({ ...machine, taps: [{ mac: machine.mac, name: PORT }], disk: machine.diskFile, console: machine.consoleFile });
   const fields = {
-    ...{ driver: 'redfish', boot_interface: 'ipxe', network_interface: 'neutron', properties: { capabilities: 'boot_mode:bios' } },
-    ...{ driver_info: { redfish_address: libvirt.redfish, redfish_system_id: `/redfish/v1/Systems/${machine.uuid}` } },
+    driver: 'redfish',
+    boot_interface: 'ipxe',
+    network_interface: 'neutron',
+    properties: { capabilities: 'boot_mode:bios' },
+    driver_info: { redfish_address: libvirt.redfish, redfish_system_id: `/redfish/v1/Systems/${machine.uuid}` },
     // The life of the server ends with a cleaning; the node needs none before it.
     automated_clean: false,
   };
@@ -201,10 +209,7 @@ it(
     expect(readFileSync(join(lab.folder, 'leases'), 'utf8')).toContain(machine.mac);
     expect(await vlansOfFrames()).toEqual([VLANS.private]);
     expect(await cloud.neutron.ports()).toMatchObject([
-      {
-        ...{ mac_address: machine.mac, status: 'ACTIVE', 'binding:host_id': node },
-        'binding:profile': { local_link_information: [LINK] },
-      },
+      { mac_address: machine.mac, status: 'ACTIVE', 'binding:host_id': node, 'binding:profile': { local_link_information: [LINK] } },
     ]);
 
     await nova!.call('DELETE', `/servers/${made.id}`);

@@ -25,12 +25,12 @@ async function run(text: string, ...words: readonly string[]): Promise<Ended> {
   addPolicyCommands(program);
   for (const command of program.commands[0]!.commands) command.exitOverride().configureOutput({ writeErr: () => {} });
   let [output, errors] = ['', ''];
-  const written = jest.spyOn(process.stdout, 'write').mockImplementation((one) => {
-    output += String(one);
+  const written = jest.spyOn(process.stdout, 'write').mockImplementation((item) => {
+    output += String(item);
     return true;
   });
-  const failed = jest.spyOn(process.stderr, 'write').mockImplementation((one) => {
-    errors += String(one).replace(/\n$/, '');
+  const failed = jest.spyOn(process.stderr, 'write').mockImplementation((item) => {
+    errors += String(item).replace(/\n$/, '');
     return true;
   });
   const before = process.exitCode;

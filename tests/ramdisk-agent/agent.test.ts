@@ -345,10 +345,10 @@ describe('deployment', () => {
     await until('a heartbeat', () => beats() > before);
     expect(await command(port, 'standby.get_partition_uuids', {})).toMatchObject({ command_result: { 'root uuid': '0x00000000' } });
     expect((await start(disk)).equals(image)).toBe(true);
-    expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
+    expect(ran.some((candidate) => candidate.startsWith('blockdev --rereadpt'))).toBe(true);
     expect(await command(port, 'image.install_bootloader', { root_uuid: null })).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(await command(port, 'standby.power_off', {})).toMatchObject({ command_status: 'SUCCEEDED' });
-    expect(ran.filter((one) => !/^blockdev|^blkdiscard/.test(one))).toEqual(['sync', 'poweroff -f']);
+    expect(ran.filter((candidate) => !/^blockdev|^blkdiscard/.test(candidate))).toEqual(['sync', 'poweroff -f']);
   });
 
   it.each<[string, JsonObject, object]>([
@@ -392,7 +392,7 @@ it('erase_devices_metadata erases metadata as a clean step', async () => {
     command_status: 'SUCCEEDED',
     command_result: { clean_result: null, clean_step: { step: 'erase_devices_metadata', interface: 'deploy' } },
   });
-  expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
+  expect(ran.some((candidate) => candidate.startsWith('blockdev --rereadpt'))).toBe(true);
   expect((await start(disk)).subarray(0, 1000).every((byte) => byte === 0)).toBe(true);
 });
 

@@ -35,7 +35,7 @@ beforeEach(() => {
 const client = (urls: readonly string[] = [`${url}/base/`]): Api =>
   api({
     apiUrls: urls,
-    inspectionUrls: urls.map((one) => `${one}v1/continue_inspection`),
+    inspectionUrls: urls.map((item) => `${item}v1/continue_inspection`),
     timeoutMs: 20_000,
     trust: { insecure: false },
     globalRequestId: 'req-1',

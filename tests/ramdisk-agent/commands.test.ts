@@ -55,7 +55,7 @@ it('executes a quick command before the response', async () => {
     ...settled,
   });
   expect(await runs.execute('a.text', {}, false)).toMatchObject({ command_result: { result: 'said' } });
-  expect(runs.list().map((one) => one.id)).toEqual(['id1', 'id2']);
+  expect(runs.list().map((item) => item.id)).toEqual(['id1', 'id2']);
 });
 
 it('responds at once to a background command, and reports its progress and its result', async () => {

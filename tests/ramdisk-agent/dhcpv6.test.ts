@@ -40,7 +40,9 @@ function bench(serve: (asked: Dhcpv6Message, count: number, seconds: number) => 
     if (now >= endAt * 1000) stop.abort(new Error('the end'));
   };
   const done = maintainAddress({
-    ...{ mac: MAC, log: silentLog, signal: stop.signal },
+    mac: MAC,
+    log: silentLog,
+    signal: stop.signal,
     clock: {
       now: () => now,
       sleep: async (milliseconds) => {
@@ -114,7 +116,7 @@ it.each<readonly [string, Answer]>([
   const { asked, applied, done } = bench(() => [answer], 10);
   await done;
   expect(applied).toEqual([]);
-  expect(new Set(asked.map((one) => one.split(' ')[1]))).toEqual(new Set(['solicit']));
+  expect(new Set(asked.map((item) => item.split(' ')[1]))).toEqual(new Set(['solicit']));
 });
 it('starts over after a pause when the Request is refused', async () => {
   const refusal: Answer = { type: 'reply', status: STATUS6.noAddresses };
@@ -148,9 +150,14 @@ it('rebinds with any server, then releases the address and starts over when its 
       : answerOf(message);
   }, 220);
   await done;
-  expect(asked.filter((one) => !/ (?:renew|rebind)$/.test(one))).toEqual(['0 solicit', '0 request', '200 solicit', '200 request']);
-  expect(asked.filter((one) => one.endsWith('renew'))).toEqual(['50 renew', '60 renew', '80 renew']);
-  expect(asked.filter((one) => one.endsWith('rebind'))[0]).toBe('80 rebind');
+  expect(asked.filter((candidate) => !/ (?:renew|rebind)$/.test(candidate))).toEqual([
+    '0 solicit',
+    '0 request',
+    '200 solicit',
+    '200 request',
+  ]);
+  expect(asked.filter((candidate) => candidate.endsWith('renew'))).toEqual(['50 renew', '60 renew', '80 renew']);
+  expect(asked.filter((candidate) => candidate.endsWith('rebind'))[0]).toBe('80 rebind');
   expect(applied).toEqual([
     [A, undefined],
     [undefined, A],
@@ -159,10 +166,10 @@ it('rebinds with any server, then releases the address and starts over when its 
 });
 it('does not renew an address with infinite T1 and T2', async () => {
   const forever = 0xffffffff;
-  const { asked, done } = bench((message) => answerOf(message).map((one) => ({ ...one, times: { t1: forever, t2: forever } })), 150);
+  const { asked, done } = bench((message) => answerOf(message).map((item) => ({ ...item, times: { t1: forever, t2: forever } })), 150);
   await done;
   // There is no renewal, but the address still ends with its valid lifetime (200 s).
-  expect(asked.slice(2).every((one) => Number(one.split(' ')[0]) >= 200)).toBe(true);
+  expect(asked.slice(2).every((candidate) => Number(candidate.split(' ')[0]) >= 200)).toBe(true);
 });
 it.each([
   ['a deprecated address', { preferred: 0, valid: 100 }, { t1: 0, t2: 0 }, 50],
@@ -179,7 +186,7 @@ it.each([
   ['a T1 beyond T2', { times: { t1: 90, t2: 60 } }],
   ['a preferred lifetime beyond the valid one', { lifetimes: { preferred: 200, valid: 100 } }],
 ])('ignores %s', async (_, more) => {
-  const { applied, done } = bench((message) => answerOf(message).map((one) => ({ ...one, ...more })), 10);
+  const { applied, done } = bench((message) => answerOf(message).map((item) => ({ ...item, ...more })), 10);
   await done;
   expect(applied).toEqual([]);
 });
@@ -188,7 +195,7 @@ it('passes on the valid and preferred lifetimes, or undefined if they are infini
   await done;
   expect(leases[0]).toMatchObject({ valid: 200, preferred: 100 });
   const endless = { preferred: 0xffffffff, valid: 0xffffffff };
-  const other = bench((message) => answerOf(message).map((one) => ({ ...one, lifetimes: endless })), 10);
+  const other = bench((message) => answerOf(message).map((item) => ({ ...item, lifetimes: endless })), 10);
   await other.done;
   expect(other.leases[0]).toMatchObject({ valid: undefined, preferred: undefined });
 });

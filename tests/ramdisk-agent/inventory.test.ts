@@ -57,7 +57,7 @@ describe('readSmbios', () => {
     Buffer.concat([
       Buffer.of(type, area.length + 4, 0, 0),
       area,
-      strings.length > 0 ? Buffer.from(strings.map((one) => `${one}\0`).join('')) : Buffer.of(0),
+      strings.length > 0 ? Buffer.from(strings.map((string) => `${string}\0`).join('')) : Buffer.of(0),
       Buffer.of(0),
     ]);
   const at = (length: number, ...values: readonly (readonly [number, number, number])[]): Buffer => {
@@ -91,8 +91,12 @@ describe('readSmbios', () => {
     const old = structure(17, at(0x15, [0x0c, 2, 512], [0x10, 1, 1]), 'DIMM_B1');
     const all = Buffer.concat([table(...words), device([0x0c, 2, 0]), table(...words), device([0x0c, 2, 8]), old, end]);
     const module = {
-      ...{ locator: 'BANK 0 DIMM_A1', size_mb: 16384, manufacturer: 'Samsung', part_number: 'M393A2K40DB3' },
-      ...{ serial_number: '0x03D1', speed_mts: 3200 },
+      locator: 'BANK 0 DIMM_A1',
+      size_mb: 16384,
+      manufacturer: 'Samsung',
+      part_number: 'M393A2K40DB3',
+      serial_number: '0x03D1',
+      speed_mts: 3200,
     };
     const bare = { manufacturer: '', part_number: '', serial_number: '', speed_mts: null };
     expect(readSmbios(all).modules).toEqual([

@@ -15,11 +15,21 @@ const phy = (id: string, mac: string, more: object = {}) => ({ id, type: 'phy', 
 const BOND = { id: 'bond', type: 'bond', ethernet_mac_address: A, bond_mode: '802.3ad', bond_links: ['a', 'b'] };
 const vlan = (id: string, link: string, number: unknown) => ({ id, type: 'vlan', vlan_link: link, vlan_id: number, vlan_mac_address: B });
 const v4 = (link: string, more: object = {}) => ({
-  ...{ id: 'n4', network_id: 'x', type: 'ipv4', link, ip_address: '192.0.2.5', netmask: '255.255.255.128' },
+  id: 'n4',
+  network_id: 'x',
+  type: 'ipv4',
+  link,
+  ip_address: '192.0.2.5',
+  netmask: '255.255.255.128',
   ...more,
 });
 const v6 = (link: string, more: object = {}) => ({
-  ...{ id: 'n6', network_id: 'x', type: 'ipv6', link, ip_address: '2001:db8::5', netmask: 'ffff:ffff:ffff:ffff::' },
+  id: 'n6',
+  network_id: 'x',
+  type: 'ipv6',
+  link,
+  ip_address: '2001:db8::5',
+  netmask: 'ffff:ffff:ffff:ffff::',
   ...more,
 });
 /** Data that has no list of networks gets one. */
@@ -27,9 +37,9 @@ const withNetworks = (data: unknown): unknown =>
   typeof data === 'object' && data !== null && 'links' in data && !('networks' in data) ? { ...data, networks: [v4('a')] } : data;
 /** One line for an operation. */
 const lines = (data: unknown): readonly string[] =>
-  planNetwork(data, INTERFACES).operations.map((one) => {
-    if (one.kind === 'run') return one.words.join(' ');
-    return one.kind === 'set' ? `${one.path}=${one.value}` : `dhcp ${one.name}`;
+  planNetwork(data, INTERFACES).operations.map((operation) => {
+    if (operation.kind === 'run') return operation.words.join(' ');
+    return operation.kind === 'set' ? `${operation.path}=${operation.value}` : `dhcp ${operation.name}`;
   });
 const UP = ['ip link set eth0 up', 'ip link set eth1 up'];
 
@@ -243,7 +253,9 @@ describe('setUpNetwork', () => {
     const done: string[] = [];
     const clock = fakeClock();
     const around = {
-      ...{ tree: tree(fileTree(files)), clock, log: silentLog },
+      tree: tree(fileTree(files)),
+      clock,
+      log: silentLog,
       run: async (program: string, words: readonly string[]) => {
         done.push([program, ...words].join(' '));
         if (words.includes('mtu')) throw new Error('ip: RTNETLINK answers: Invalid argument');

@@ -8,7 +8,7 @@ const text = (name: string): string => readFileSync(join(__dirname, '../../docs/
 const known = (words: readonly string[]): void => {
   const [program, verb, ...rest] = words;
   expect([program?.split('/').at(-1), verb]).toEqual(['bloomery-agent', 'record']);
-  for (const word of rest.filter((one) => one.startsWith('--'))) expect(Object.keys(RECORD_OPTIONS)).toContain(word.slice(2));
+  for (const word of rest.filter((candidate) => candidate.startsWith('--'))) expect(Object.keys(RECORD_OPTIONS)).toContain(word.slice(2));
 };
 
 interface DaemonSet {
@@ -31,7 +31,7 @@ interface DaemonSet {
 it("the DaemonSet selects metal3's nodes, and mounts the host read-only", () => {
   const documents = parseAllDocuments(text('daemonset.yaml'));
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
-  const set = documents.map((one) => one.toJS() as DaemonSet & { kind: string }).find(({ kind }) => kind === 'DaemonSet')!;
+  const set = documents.map((document) => document.toJS() as DaemonSet & { kind: string }).find(({ kind }) => kind === 'DaemonSet')!;
   const { selector, template } = set.spec;
   expect(template.metadata.labels).toMatchObject(selector.matchLabels);
   expect(template.spec.nodeSelector).toEqual({ 'metal3-node': 'true' });

@@ -48,15 +48,13 @@ const FILES: Readonly<Record<string, string>> = {
 const said = async (program: string): Promise<string> =>
   program === 'ethtool' ? 'driver: igb\nfirmware-version: 3.25, 0x800005cf \n' : 'IP Address  : 192.0.2.9\n';
 const around = (files: Readonly<Record<string, string>>, run = said) => ({
-  ...{
-    tree: tree(fileTree(files)),
-    run,
-    addresses: () => ({}),
-    machine: 'x86_64',
-    hostname: () => 'host',
-    bootInterface: null,
-    bootedFromMedium: false,
-  },
+  tree: tree(fileTree(files)),
+  run,
+  addresses: () => ({}),
+  machine: 'x86_64',
+  hostname: () => 'host',
+  bootInterface: null,
+  bootedFromMedium: false,
 });
 
 describe('what the recorder reads', () => {
@@ -163,8 +161,15 @@ describe('pushes', () => {
   const identity = async () => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`, node: 'n', token: 'secret' });
   const hardware = { disks: [], interfaces: [] };
   const recording = (more: Partial<Recording> = {}): Recording => ({
-    ...{ pace: { intervalMs: 300_000, jitter: 0.3 }, identity, read: async () => hardware, bootId: 'b', trust: { insecure: false } },
-    ...{ clock: fakeClock(), random: () => 0.5, log: silentLog, signal: new AbortController().signal },
+    pace: { intervalMs: 300_000, jitter: 0.3 },
+    identity,
+    read: async () => hardware,
+    bootId: 'b',
+    trust: { insecure: false },
+    clock: fakeClock(),
+    random: () => 0.5,
+    log: silentLog,
+    signal: new AbortController().signal,
     ...more,
   });
   beforeAll(async () => {

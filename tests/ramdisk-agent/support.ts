@@ -53,7 +53,7 @@ export function fakeClock(start = 1_700_000_000_000): FakeClock {
         const sleeper = { due: now + milliseconds, wake: resolve };
         sleepers.push(sleeper);
         signal?.addEventListener('abort', () => {
-          sleepers = sleepers.filter((one) => one !== sleeper);
+          sleepers = sleepers.filter((candidate) => candidate !== sleeper);
           reject(signal.reason as Error);
         });
       }),
@@ -61,10 +61,10 @@ export function fakeClock(start = 1_700_000_000_000): FakeClock {
       const end = now + milliseconds;
       await settle();
       for (;;) {
-        const next = sleepers.filter((one) => one.due <= end).sort((a, b) => a.due - b.due)[0];
+        const next = sleepers.filter((sleeper) => sleeper.due <= end).sort((a, b) => a.due - b.due)[0];
         if (!next) break;
         now = Math.max(now, next.due);
-        sleepers = sleepers.filter((one) => one !== next);
+        sleepers = sleepers.filter((sleeper) => sleeper !== next);
         next.wake();
         await settle();
       }

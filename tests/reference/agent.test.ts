@@ -61,17 +61,20 @@ beforeAll(async () => {
   writeFileSync(
     dnsmasq,
     [
-      ...[
-        'port=0',
-        `interface=${lab.bridge}`,
-        'bind-interfaces',
-        'no-ping',
-        'dhcp-range=10.77.0.100,10.77.0.200,1h',
-        'dhcp-option=option:router',
-      ],
+      'port=0',
+      `interface=${lab.bridge}`,
+      'bind-interfaces',
+      'no-ping',
+      'dhcp-range=10.77.0.100,10.77.0.200,1h',
+      'dhcp-option=option:router',
       // A router advertisement, or else iPXE waits for one.
-      ...['dhcp-range=::,constructor:br0,ra-only', 'enable-ra', 'enable-tftp', `tftp-root=${ironic.tftpRoot}`],
-      ...['dhcp-userclass=set:ipxe,iPXE', `dhcp-boot=tag:ipxe,${HTTP}/boot.ipxe`, 'dhcp-boot=tag:!ipxe,snponly.efi'],
+      'dhcp-range=::,constructor:br0,ra-only',
+      'enable-ra',
+      'enable-tftp',
+      `tftp-root=${ironic.tftpRoot}`,
+      'dhcp-userclass=set:ipxe,iPXE',
+      `dhcp-boot=tag:ipxe,${HTTP}/boot.ipxe`,
+      'dhcp-boot=tag:!ipxe,snponly.efi',
       `dhcp-leasefile=${join(lab.folder, 'leases')}`,
     ].join('\n'),
   );

@@ -153,7 +153,7 @@ describe('answers as the real Ironic', () => {
     '%s',
     async (name) => {
       const { asked, failures, differences } = await compare(both.reference, both.ours, GROUPS[name]!());
-      const unintended = differences.filter((difference) => !INTENDED.some((one) => one.is(difference)));
+      const unintended = differences.filter((difference) => !INTENDED.some((candidate) => candidate.is(difference)));
       total.asked += asked;
       total.alike += asked - failures.length - differences.length;
       total.intended += differences.length - unintended.length;

@@ -81,17 +81,17 @@ const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc|ffffffff)-/;
 export function alike(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return alikeText(value);
   if (Array.isArray(value)) {
-    const members = value.map((one) => alike(one));
-    return /^(?:enabled_\w+|hosts|drivers)$/.test(key) ? members.map((one) => JSON.stringify(one)).sort() : members;
+    const members = value.map((item) => alike(item));
+    return /^(?:enabled_\w+|hosts|drivers)$/.test(key) ? members.map((member) => JSON.stringify(member)).sort() : members;
   }
   if (value === null || typeof value !== 'object') return value;
   const members = Object.entries(value)
     // The reference's conductor on SQLite counts as dead after a minute, and its reservations change updated_at.
     .filter(([name]) => name !== 'alive' && name !== 'updated_at')
-    .sort(([one], [other]) => (one < other ? -1 : 1));
+    .sort(([entry], [other]) => (entry < other ? -1 : 1));
   // Whether a member of driver_internal_info is null or absent does not matter.
-  const told = key === 'driver_internal_info' ? members.filter(([, one]) => one !== null) : members;
-  return Object.fromEntries(told.map(([name, one]) => [name, OWN.has(name) && one !== null ? name.toUpperCase() : alike(one, name)]));
+  const told = key === 'driver_internal_info' ? members.filter(([, member]) => member !== null) : members;
+  return Object.fromEntries(told.map(([name, item]) => [name, OWN.has(name) && item !== null ? name.toUpperCase() : alike(item, name)]));
 }
 function alikeText(text: string): string {
   return (
@@ -139,12 +139,12 @@ export function seen(base: string, sent: Sent, { status, headers, body }: Answer
     // Not JSON: compared as it is.
   }
   // The header `allow` of a 405 has the methods of the path here, and those of the controller there: only its presence is compared.
-  const shown = Object.entries(headers).flatMap(([name, one]) =>
-    name === 'allow' ? ([[name, 'told']] as const) : COMPARED.includes(name) ? ([[name, one]] as const) : [],
+  const shown = Object.entries(headers).flatMap(([name, entry]) =>
+    name === 'allow' ? ([[name, 'told']] as const) : COMPARED.includes(name) ? ([[name, entry]] as const) : [],
   );
   return {
     status,
-    headers: Object.fromEntries(shown.map(([name, one]) => [name, alikeText(one.replace(base, 'BASE'))])),
+    headers: Object.fromEntries(shown.map(([name, item]) => [name, alikeText(item.replace(base, 'BASE'))])),
     body: withoutWords(sent, value),
   };
 }
@@ -186,11 +186,11 @@ export async function compare(reference: string, ours: string, steps: readonly S
   return { asked, failures, differences };
 }
 /** Headers have no order. */
-const sameOrder = (one: ComparedResponse, like: ComparedResponse): ComparedResponse => ({
-  ...one,
+const sameOrder = (value: ComparedResponse, like: ComparedResponse): ComparedResponse => ({
+  ...value,
   headers: Object.fromEntries(
-    [...Object.keys(like.headers), ...Object.keys(one.headers)].flatMap((name) =>
-      name in one.headers ? [[name, one.headers[name]!]] : [],
+    [...Object.keys(like.headers), ...Object.keys(value.headers)].flatMap((name) =>
+      name in value.headers ? [[name, value.headers[name]!]] : [],
     ),
   ),
 });

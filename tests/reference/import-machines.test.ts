@@ -65,7 +65,7 @@ beforeAll(async () => {
   // Serves Ironic's files for iPXE at the paths that the firmware of simulated machines requests.
   files = createServer((request, response) => {
     const path = request.url!.replace(/^\/ipxe\//, '/pxelinux.cfg/');
-    const file = [http, join(folder, 'ironic/http')].map((place) => join(place, path)).find((one) => existsSync(one));
+    const file = [http, join(folder, 'ironic/http')].map((place) => join(place, path)).find((candidate) => existsSync(candidate));
     if (file === undefined) response.writeHead(404).end();
     else {
       const bytes = readFileSync(file);
@@ -123,17 +123,27 @@ async function reach(name: string, verb: string, state: string): Promise<void> {
 const instanceInfo = (index: number): readonly Body[] => {
   const { name, sha256 } = images[index]!;
   const wanted = {
-    ...{ image_source: `${bootUrl}/${name}`, image_os_hash_algo: 'sha256', image_os_hash_value: sha256, image_disk_format: 'raw' },
+    image_source: `${bootUrl}/${name}`,
+    image_os_hash_algo: 'sha256',
+    image_os_hash_value: sha256,
+    image_disk_format: 'raw',
   };
   return Object.entries(wanted).map(([key, value]) => ({ op: 'add', path: `/instance_info/${key}`, value }));
 };
 
 const DRIVERS: Readonly<Record<string, (machine: FleetMachine) => object>> = {
   ipmi: ({ ipmi: { address, port, username, password } }) => ({
-    ...{ ipmi_address: address, ipmi_port: port, ipmi_username: username, ipmi_password: password, ipmi_cipher_suite: 17 },
+    ipmi_address: address,
+    ipmi_port: port,
+    ipmi_username: username,
+    ipmi_password: password,
+    ipmi_cipher_suite: 17,
   }),
   redfish: ({ redfish: { address, systemId, username, password } }) => ({
-    ...{ redfish_address: address, redfish_system_id: systemId, redfish_username: username, redfish_password: password },
+    redfish_address: address,
+    redfish_system_id: systemId,
+    redfish_username: username,
+    redfish_password: password,
   }),
 };
 

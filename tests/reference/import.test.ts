@@ -108,10 +108,16 @@ async function fill(base: string): Promise<string> {
   const make = async (path: string, body: Body): Promise<string> => String((await call(base, 'POST', path, body))['uuid']);
   const chassis = await make('/chassis', { description: 'Rack 1 ✓', extra: { row: 1 } });
   const full = await make('/nodes', {
-    ...{ name: 'full', driver: 'fake-hardware', chassis_uuid: chassis, resource_class: 'baremetal' },
+    name: 'full',
+    driver: 'fake-hardware',
+    chassis_uuid: chassis,
+    resource_class: 'baremetal',
     driver_info: { ipmi_address: '192.0.2.1', ipmi_password: 'hidden "ünicode" \\ $x' },
     properties: { cpus: 8, capabilities: 'boot_mode:uefi' },
-    ...{ extra: { deep: { list: [1, 'two', null] } }, description: 'the one with everything', network_data: {}, automated_clean: false },
+    extra: { deep: { list: [1, 'two', null] } },
+    description: 'the one with everything',
+    network_data: {},
+    automated_clean: false,
   });
   const own = ['owner', 'lessee'].map((field) => ({ op: 'add', path: `/${field}`, value: `project-${field}` }));
   await call(base, 'PATCH', `/nodes/${full}`, own);

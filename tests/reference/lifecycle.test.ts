@@ -122,7 +122,7 @@ async function each(steps: readonly Step[], path: string): Promise<readonly { re
   }
   return answers;
 }
-const differ = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other);
+const differ = (left: unknown, right: unknown): boolean => JSON.stringify(left) !== JSON.stringify(right);
 
 /** Creates a node in the state, on both servers. */
 async function make({ node: { traits = [], ...node } = {}, by }: Start): Promise<string> {
@@ -156,7 +156,7 @@ async function walk(start: Start, acts: readonly Act[]): Promise<readonly Differ
     const answers = await each(steps(path), path);
     const untouched = answers.length === 1 && answers.every(({ reference, ours }) => refused(reference) && refused(ours));
     const [reference, ours] = untouched ? [null, null] : await Promise.all([leftOn(both.reference, path), leftOn(both.ours, path)]);
-    const whole = (which: 'reference' | 'ours', left: Left | null) => ({ answers: answers.map((one) => one[which]), left });
+    const whole = (which: 'reference' | 'ours', left: Left | null) => ({ answers: answers.map((answer) => answer[which]), left });
     const pair = { act: name, reference: whole('reference', reference), ours: whole('ours', ours) };
     if (differ(pair.reference, pair.ours)) differences.push(pair);
     else total.alike++;
@@ -169,7 +169,7 @@ async function walk(start: Start, acts: readonly Act[]): Promise<readonly Differ
 function brief({ act, reference, ours }: Difference): string {
   const lines = (value: unknown, at = ''): [string, string][] =>
     value !== null && typeof value === 'object'
-      ? Object.entries(value).flatMap(([key, one]) => lines(one, `${at}.${key}`))
+      ? Object.entries(value).flatMap(([key, entry]) => lines(entry, `${at}.${key}`))
       : [[at, JSON.stringify(value)]];
   const [one, other] = [new Map(lines(reference)), new Map(lines(ours))];
   const keys = [...new Set([...one.keys(), ...other.keys()])].filter((key) => one.get(key) !== other.get(key));
@@ -181,7 +181,7 @@ describe('our server and the real Ironic, from each state,', () => {
     'respond alike to each verb and request, and leave the same node: %s',
     async (state) => {
       const differences = await walk(starts(image)[state]!, ACTS);
-      const unintended = differences.filter((one) => !INTENDED.some(({ is }) => is(state, one)));
+      const unintended = differences.filter((difference) => !INTENDED.some(({ is }) => is(state, difference)));
       total.intended += differences.length - unintended.length;
       expect(unintended.map(brief)).toEqual([]);
     },

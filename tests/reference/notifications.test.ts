@@ -3,12 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
-import { startServer, type Server } from '../../server/server';
+import { startServer } from '../../server/server';
 import { silentLog, type Log } from '../../model/log';
 import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 import { ask, settle, settleAllocations } from './compare';
 import { REQUESTS } from './requests/requests-notifications';
+import type { Server } from '../support/whole-server';
 
 interface Message {
   readonly publisher_id: string;
@@ -95,7 +96,7 @@ function alike({ publisher_id, event_type, priority, payload }: Message): object
           OWN.test(name) ? (value === null ? null : 'a value') : Array.isArray(value) ? (value.length > 0 ? value.map(bare) : null) : value,
         ] as const,
     )
-    .sort(([one], [other]) => (one < other ? -1 : 1));
+    .sort(([item], [other]) => (item < other ? -1 : 1));
   return { publisher_id, event_type, priority, ...kind, data: Object.fromEntries(shown) };
 }
 

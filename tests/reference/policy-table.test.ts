@@ -28,8 +28,14 @@ it('the real Ironic gives each persona the response to each operation that recor
     ...SETTINGS,
     DEFAULT: { ...SETTINGS.DEFAULT, auth_strategy: 'keystone' },
     keystone_authtoken: {
-      ...{ auth_type: 'v3password', auth_url: keystone.url, www_authenticate_uri: keystone.url },
-      ...{ username: 'validator', password: 'p', user_domain_id: 'default', project_name: 'validator', project_domain_id: 'default' },
+      auth_type: 'v3password',
+      auth_url: keystone.url,
+      www_authenticate_uri: keystone.url,
+      username: 'validator',
+      password: 'p',
+      user_domain_id: 'default',
+      project_name: 'validator',
+      project_domain_id: 'default',
     },
   });
   try {

@@ -22,7 +22,7 @@ export function numbers(seed: number): (below: number) => number {
 export async function inIronicsPython<Result>(script: string, cases: readonly unknown[], timeout: number): Promise<readonly Result[]> {
   const python = join(await programs('ironic', ['ironic==39.0.0']), 'python');
   const running = promisify(execFile)(python, [script], { maxBuffer: 2 ** 28, timeout });
-  running.child.stdin!.end(cases.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  running.child.stdin!.end(cases.map((row) => `${JSON.stringify(row)}\n`).join(''));
   const { stdout: output } = await running;
   return output
     .trim()

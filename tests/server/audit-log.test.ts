@@ -15,8 +15,16 @@ let files = 0;
 const newPath = (): string => join(folder, `${++files}.log`);
 
 const entry = (path: string): AuditEntry => ({
-  ...{ time: '2026-03-01T10:00:00.000Z', service: 'baremetal', request_id: 'req-1', user: 'admin', project: null, address: '192.0.2.1' },
-  ...{ method: 'POST', path, status: 201, outcome: 'success' },
+  time: '2026-03-01T10:00:00.000Z',
+  service: 'baremetal',
+  request_id: 'req-1',
+  user: 'admin',
+  project: null,
+  address: '192.0.2.1',
+  method: 'POST',
+  path,
+  status: 201,
+  outcome: 'success',
 });
 const pathsIn = (text: string): unknown[] =>
   text
@@ -43,7 +51,7 @@ it('writes a line for each entry in order, to a file that only its owner may rea
   const path = newPath();
   const { audit } = start(path);
   const paths = Array.from({ length: 1000 }, (_, at) => `/v1/nodes/${at}`);
-  for (const one of paths) audit.record(entry(one));
+  for (const item of paths) audit.record(entry(item));
   await audit.stop();
   expect(pathsOf(path)).toEqual(paths);
   expect(JSON.parse(readFileSync(path, 'utf8').split('\n')[0]!)).toEqual(entry('/v1/nodes/0'));

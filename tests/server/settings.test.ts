@@ -55,8 +55,8 @@ describe('URLs without [DEFAULT]my_ip', () => {
 
 it('warns about the network interface neutron without Neutron', () => {
   const warned = (changes: Partial<LoadedOptions>): boolean =>
-    checkOptions(given(changes), ['conductor'], false, '/state').some((one) =>
-      one.includes('the network interface neutron is enabled, but'),
+    checkOptions(given(changes), ['conductor'], false, '/state').some((checkOption) =>
+      checkOption.includes('the network interface neutron is enabled, but'),
     );
   const enabled = { 'DEFAULT.enabled_network_interfaces': ['neutron', 'noop'] };
   expect([warned({}), warned(enabled), warned({ ...enabled, 'neutron.auth_type': 'password' })]).toEqual([false, true, false]);

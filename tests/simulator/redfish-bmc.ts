@@ -57,15 +57,25 @@ export async function testBmc(description: MachineDescription = describeMachine(
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const clock: Clock = { now: () => bmc.now, sleep: () => Promise.reject(new Error('no waiting here')) };
   const system: System = {
-    ...{ name: description.name, macs: description.macs, description, hardware: newHardware() },
+    name: description.name,
+    macs: description.macs,
+    description,
+    hardware: newHardware(),
     isOn: () => bmc.on,
     act: async (action) => void bmc.acted.push(action),
     boot: () => bmc.boot,
     setBoot: (setting) => (bmc.boot = setting),
   };
   const endpoint = await serveRedfish({
-    ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'password' },
-    ...{ machines: [system], log: silentLog, clock, random: randomBytes, taskMs: 10_000 },
+    host: '127.0.0.1',
+    port: 0,
+    username: 'admin',
+    password: 'password',
+    machines: [system],
+    log: silentLog,
+    clock,
+    random: randomBytes,
+    taskMs: 10_000,
   });
   const ask: TestBmc['ask'] = async (method, path, body, headers = BASIC) => {
     const answer = await fetch(`http://127.0.0.1:${endpoint.port}${path}`, {
@@ -82,7 +92,10 @@ export async function testBmc(description: MachineDescription = describeMachine(
     boot: { device: 'none', persistent: false, mode: 'uefi' },
     acted: [],
     now: 1_000_000,
-    ...{ system, files, ask, get },
+    system,
+    files,
+    ask,
+    get,
     filesUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     url: `http://127.0.0.1:${endpoint.port}`,
     onPost: () => {},

@@ -19,22 +19,22 @@ const textsOf = (value: unknown): readonly string[] =>
   typeof value === 'string'
     ? [value]
     : typeof value === 'object' && value !== null
-      ? Object.entries(value).flatMap(([name, one]) => [name, ...textsOf(one)])
+      ? Object.entries(value).flatMap(([name, entry]) => [name, ...textsOf(entry)])
       : [];
 
 it('every value of every statement is cleaned, also in arrays and in transactions', async () => {
   const { db } = await connect({ connection: database.connection(), poolSize: 2, log: silentLog });
   try {
     await fc.assert(
-      fc.asyncProperty(anyText, anyText, async (one, two) => {
+      fc.asyncProperty(anyText, anyText, async (item, two) => {
         const ask = async (on: typeof db) =>
-          (await on.raw<{ rows: unknown[] }>('SELECT ?::text AS one, ?::text[] AS more', [one, [one, two]])).rows;
+          (await on.raw<{ rows: unknown[] }>('SELECT ?::text AS one, ?::text[] AS more', [item, [item, two]])).rows;
         const [outside] = await ask(db);
         const [inside] = await db.transaction(async (transaction) => ask(transaction as never));
         expect(inside).toEqual(outside);
         expect(await preparedOn(db)('cleaned', 'SELECT $1::text AS one, $2::text[] AS more', [one, [one, two]])).toEqual([outside]);
         for (const text of textsOf(outside)) expect(isStorable(text)).toBe(true);
-        if (isStorable(one) && isStorable(two)) expect(outside).toEqual({ one, more: [one, two] });
+        if (isStorable(item) && isStorable(two)) expect(outside).toEqual({ one: item, more: [item, two] });
       }),
       { numRuns: 50 },
     );
@@ -155,7 +155,7 @@ it('records with any texts can be written and read', async () => {
         [{ kind: text, component: other, key: text, before: { [text]: other }, after: { a: text } } as never],
         10,
       );
-      for (const one of textsOf(await read(uuid))) expect(isStorable(one)).toBe(true);
+      for (const item of textsOf(await read(uuid))) expect(isStorable(item)).toBe(true);
     }),
     { examples: [['\\u0000'.repeat(10_923), '\ud800'.repeat(65_600)]], numRuns: 25 },
   );

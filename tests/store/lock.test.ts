@@ -26,8 +26,8 @@ it('reserve raises lock_fence, and fails with the holder while the node is reser
 it('reserve succeeds once among fifty simultaneous attempts', async () => {
   const node = await make();
   const tries = await Promise.allSettled(Array.from({ length: 50 }, (_, index) => nodes().reserve(node.uuid, `host${index}`)));
-  const won = tries.filter((one): one is PromiseFulfilledResult<NodeRecord> => one.status === 'fulfilled');
-  const lost = tries.filter((one): one is PromiseRejectedResult => one.status === 'rejected');
+  const won = tries.filter((candidate): candidate is PromiseFulfilledResult<NodeRecord> => candidate.status === 'fulfilled');
+  const lost = tries.filter((candidate): candidate is PromiseRejectedResult => candidate.status === 'rejected');
   expect(won).toHaveLength(1);
   const holder = won[0]!.value.reservation;
   expect(lost.map(({ reason }) => reason as unknown)).toEqual(

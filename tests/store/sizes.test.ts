@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../model/clock';
-import { LONGEST_ERROR } from '../../model/text';
+import { MAX_ERROR } from '../../model/text';
 import { silentLog } from '../../model/log';
 import { openStore, type OpenStore } from '../../store/postgres';
 import { useDatabase } from '../support/database';
@@ -73,11 +73,11 @@ it('bounds the records of other tables', async () => {
 it('cuts errors of others that the program quotes', async () => {
   const { uuid } = await node({ last_error: text(190) });
   const { last_error: error } = await store.nodes.find(uuid);
-  expect([error!.length, error!.includes(' […] ')]).toEqual([LONGEST_ERROR, true]);
+  expect([error!.length, error!.includes(' […] ')]).toEqual([MAX_ERROR, true]);
   const held = await store.nodes.reserve(uuid, 'host');
   const entry = { uuid: randomUUID(), node_uuid: uuid, event: text(300) };
   await store.nodes.writeLocked(held, held.lock_fence, { changes: {}, internal: {}, history: [entry] });
-  expect((await store.history.find(entry.uuid)).event).toHaveLength(LONGEST_ERROR);
+  expect((await store.history.find(entry.uuid)).event).toHaveLength(MAX_ERROR);
 });
 
 it('gives the sizes of the rows of a list, and the records by UUIDs', async () => {

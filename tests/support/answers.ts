@@ -63,7 +63,9 @@ function createAnswerCheck(): AnswerCheck {
   const ajv = new Ajv({
     strict: false,
     // Each schema checks few responses, so it is compiled without optimisation. document.test.ts validates the schemas.
-    ...{ validateSchema: false, inlineRefs: false, code: { optimize: false } },
+    validateSchema: false,
+    inlineRefs: false,
+    code: { optimize: false },
     formats: {
       uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
       'date-time': (text) => !Number.isNaN(Date.parse(text)),
@@ -81,7 +83,7 @@ function createAnswerCheck(): AnswerCheck {
     const key = `${minor} ${operationId}`;
     let projection = projections.get(key);
     if (!projection) {
-      const { paths, components } = documentOfVersion(document, minor, (one) => one.operationId === operationId) as unknown as {
+      const { paths, components } = documentOfVersion(document, minor, (value) => value.operationId === operationId) as unknown as {
         readonly paths: Readonly<Record<string, Readonly<Record<string, Pick<Projection, 'responses'>>>>>;
         readonly components: Pick<Projection, 'schemas'>;
       };
@@ -91,7 +93,7 @@ function createAnswerCheck(): AnswerCheck {
     return projection;
   };
   const validatorOf = (schema: Node, schemas: Node): ValidateFunction => {
-    const components = Object.entries(reachable(schema, schemas)).map(([name, one]) => [name, toJsonSchema(one)]);
+    const components = Object.entries(reachable(schema, schemas)).map(([name, entry]) => [name, toJsonSchema(entry)]);
     const whole = { ...(toJsonSchema(schema) as object), components: { schemas: Object.fromEntries(components) as Node } };
     const text = JSON.stringify(whole);
     const validate = validators.get(text) ?? ajv.compile(whole);

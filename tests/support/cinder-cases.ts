@@ -137,8 +137,14 @@ export function testCinder(open: () => Cinder): void {
     expect(volume).toMatchObject(USED);
     expect(JSON.parse(volume.metadata[`ironic_node_${NODE_UUID}`]!)).toMatchObject({ instance_uuid: NODE_UUID, last_action: 'attached' });
     expect(made.volumeTargets()[0]!.properties).toMatchObject({
-      ...{ target_iqn: `iqn.2026-01.org.example:${id}`, target_portal: '192.0.2.5:3260', target_lun: 1 },
-      ...{ auth_method: 'CHAP', auth_username: NODE_UUID, auth_password: 'chap-secret', volume_id: id, ironic_volume_uuid: id },
+      target_iqn: `iqn.2026-01.org.example:${id}`,
+      target_portal: '192.0.2.5:3260',
+      target_lun: 1,
+      auth_method: 'CHAP',
+      auth_username: NODE_UUID,
+      auth_password: 'chap-secret',
+      volume_id: id,
+      ironic_volume_uuid: id,
     });
     expect(made.node().driver_internal_info).toEqual({});
     // What is attached already is left alone, with its properties.

@@ -50,7 +50,7 @@ export async function startCluster(): Promise<Cluster> {
     return { connection: given, template, stop: async () => {} };
   }
   const folder = cacheFolder();
-  for (const one of new Set([folder, runParent()])) await removeLeftovers(one);
+  for (const item of new Set([folder, runParent()])) await removeLeftovers(item);
   // Templates of older schemas.
   for (const name of readdirSync(folder)) if (!OF_RUN.test(name) && name !== preparedName()) rmSync(join(folder, name), REMOVAL);
   const prepared = join(folder, preparedName());

@@ -8,7 +8,7 @@ import { loadOptions } from '../../config/load';
 import type { LoadedOptions } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
-import { startServer, type Server } from '../../server/server';
+import { startServer } from '../../server/server';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { requestText } from './request';
@@ -19,6 +19,7 @@ export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
+export type Server = Awaited<ReturnType<typeof startServer>>;
 export interface WholeServer {
   readonly server: Server;
   readonly fleet: Fleet;
@@ -41,7 +42,7 @@ export interface WholeServer {
 const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
 /** Milliseconds between requests for the state of a node. For a transient state, every pause is the shortest one. */
 const SHORTEST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 120;
+const MAX_PAUSE_MS = 120;
 
 /** @param connection of an empty, migrated database */
 export async function startWholeServer(
@@ -138,7 +139,7 @@ export async function startWholeServer(
         const wrong = now !== state && RESTING.test(now) && node['reservation'] === null && node['last_error'] !== null;
         if (wrong || Date.now() > end) throw new Error(`${uuid} is ${now}, not ${state}: ${String(node['last_error'])}`);
         await delay(pauseMs);
-        if (RESTING.test(state)) pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs + SHORTEST_PAUSE_MS);
+        if (RESTING.test(state)) pauseMs = Math.min(MAX_PAUSE_MS, pauseMs + SHORTEST_PAUSE_MS);
       }
     },
     deployable: (more = {}) => ({

@@ -339,7 +339,8 @@ it.each([
 describe('spans of states and steps', () => {
   const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
   const state = (seconds: number, before: string, now: string) => ({
-    ...{ at: at(seconds), kind: 'state' },
+    at: at(seconds),
+    kind: 'state',
     payload: { provision_state: now, previous_provision_state: before },
   });
   const step = (seconds: number, name: string) => ({
@@ -348,7 +349,8 @@ describe('spans of states and steps', () => {
     payload: { flow: 'deploy', step: name, number: 1, of: 2 },
   });
   const progress = (seconds: number, name: string, percent: number, more = {}) => ({
-    ...{ at: at(seconds), kind: 'progress' },
+    at: at(seconds),
+    kind: 'progress',
     payload: { step: name, percent, ...more },
   });
   const events = [

@@ -16,7 +16,9 @@ const TEMPLATE = {
   extra: { a: 1 },
 };
 const RULE = {
-  ...{ description: 'Example', priority: 5, sensitive: false },
+  description: 'Example',
+  priority: 5,
+  sensitive: false,
   conditions: [{ op: '!eq', args: ['{inventory[x]}', 'ACME'], loop: ['a'], multiple: 'all' }],
   actions: [{ op: 'set-attribute', args: { path: '/owner', value: 'acme' } }],
 };

@@ -91,8 +91,11 @@ it.each<[object, string]>([
   [{ auth_type: 'v3password', username: 'n', password: 'p', default_domain_id: 'd' }, '[neutron]username: a name needs'],
   [
     {
-      ...{ auth_type: 'v3applicationcredential', application_credential_name: 'n', application_credential_secret: 's' },
-      ...{ username: 'n', default_domain_id: 'd' },
+      auth_type: 'v3applicationcredential',
+      application_credential_name: 'n',
+      application_credential_secret: 's',
+      username: 'n',
+      default_domain_id: 'd',
     },
     '[neutron]username: a name needs user_domain_name or user_domain_id',
   ],
@@ -112,7 +115,8 @@ it.each<[object, string]>([
 
 const CATALOG = catalogOf([
   {
-    ...{ type: 'identity', name: 'keystone' },
+    type: 'identity',
+    name: 'keystone',
     endpoints: [
       { interface: 'public', region: 'one', url: 'http://public/' },
       { interface: 'internal', region_id: 'one', url: 'http://internal/v3//' },

@@ -106,7 +106,7 @@ it('endpoint returns the URL without a trailing slash', async () => {
   expect(await services.neutron.endpoint()).toBe(`${url}/v2.0`);
   expect(await services.swift.endpoint()).toBe(`${url}/v2.0`);
   expect(await services.neutron.projectId()).toBeUndefined();
-  await Promise.all(Object.values(services).map((one) => one.close()));
+  await Promise.all(Object.values(services).map((service) => service.close()));
 });
 it.each<[string, Reply, object | number]>([
   ['a redirect, which is not followed', { status: 302, location: '/elsewhere' }, { kind: 'failing', status: 302 }],

@@ -39,7 +39,7 @@ it('changes refused characters and padding only', () => {
       );
       const found = JSON.parse(clean(json)) as Record<string, unknown>;
       expect(found).toEqual({ [expected(`k${name}`)]: expected(text), rest: [1, null, expected(text)] });
-      for (const one of Object.keys(found)) expect(isStorable(one)).toBe(true);
+      for (const key of Object.keys(found)) expect(isStorable(key)).toBe(true);
     }),
   );
 });

@@ -36,8 +36,18 @@ const provision = (api: Api, { uuid }: NodeRow, body: object): Promise<unknown> 
 const parsed = (text: string): unknown => JSON.parse(text) as unknown;
 /** Verb → the state in which the node comes to rest if all goes well. Absent: it depends on the operation that continues. */
 const AFTER: Readonly<Record<string, string>> = {
-  ...{ manage: 'manageable', inspect: 'manageable', provide: 'available', active: 'active', rebuild: 'active', deleted: 'available' },
-  ...{ clean: 'manageable', service: 'active', rescue: 'rescue', unrescue: 'active', adopt: 'active', abort: 'a failed state' },
+  manage: 'manageable',
+  inspect: 'manageable',
+  provide: 'available',
+  active: 'active',
+  rebuild: 'active',
+  deleted: 'available',
+  clean: 'manageable',
+  service: 'active',
+  rescue: 'rescue',
+  unrescue: 'active',
+  adopt: 'active',
+  abort: 'a failed state',
 };
 type Verb = Pick<Action, 'title' | 'effect' | 'inputs' | 'isDangerous'> & {
   readonly body?: (values: Values) => object;
@@ -70,7 +80,10 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   inspect: { title: 'Inspect', effect: 'The hardware is inspected; in-band inspection boots the machine.' },
   provide: { title: 'Provide', effect: 'The machine is cleaned if automated cleaning is on, and becomes available.' },
   active: {
-    ...{ title: 'Deploy', effect: 'The image is written to the disk, which overwrites what is there.', inputs: IMAGE, before: setImage },
+    title: 'Deploy',
+    effect: 'The image is written to the disk, which overwrites what is there.',
+    inputs: IMAGE,
+    before: setImage,
     isDangerous: true,
   },
   rebuild: { title: 'Rebuild', effect: 'The image is written to the disk again.', inputs: IMAGE, before: setImage, isDangerous: true },
@@ -80,17 +93,21 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
     isDangerous: true,
   },
   clean: {
-    ...{ title: 'Clean', effect: 'These clean steps run.', isDangerous: true },
+    title: 'Clean',
+    effect: 'These clean steps run.',
+    isDangerous: true,
     inputs: [{ name: 'steps', title: 'Clean steps', kind: 'json', needed: true, initial: STEPS }],
     body: ({ steps = '' }) => ({ clean_steps: parsed(steps) }),
   },
   service: {
-    ...{ title: 'Service', effect: 'These service steps run on the deployed machine.' },
+    title: 'Service',
+    effect: 'These service steps run on the deployed machine.',
     inputs: [{ name: 'steps', title: 'Service steps', kind: 'json', needed: true, initial: '[]' }],
     body: ({ steps = '' }) => ({ service_steps: parsed(steps) }),
   },
   rescue: {
-    ...{ title: 'Rescue', effect: 'The machine boots the rescue ramdisk.' },
+    title: 'Rescue',
+    effect: 'The machine boots the rescue ramdisk.',
     inputs: [{ name: 'password', title: 'Password of the user rescue', kind: 'password', needed: true }],
     body: ({ password }) => ({ rescue_password: password }),
   },
@@ -129,32 +146,32 @@ export const ACTIONS: readonly Action[] = [
     },
   })),
   ...POWER.map(([target, title, effect]): Action => ({
-    ...{ id: target, title, effect, group: 'power', policy: 'node:set_power_state' },
+    id: target,
+    title,
+    effect,
+    group: 'power',
+    policy: 'node:set_power_state',
     change: ({ power }) =>
       `${power ?? 'unknown'} → ${target === 'soft power off' ? 'power off' : target === 'rebooting' ? 'power on' : target}`,
     refusal: ({ power }) => (power === target ? `it is in ${power} already` : undefined),
     run: (api, { uuid }) => api.send('PUT', `v1/nodes/${uuid}/states/power`, { target }),
   })),
   {
-    ...{
-      id: 'maintenance',
-      title: 'Maintenance on',
-      group: 'other',
-      effect: 'The server leaves these nodes alone.',
-      policy: 'node:set_maintenance',
-    },
+    id: 'maintenance',
+    title: 'Maintenance on',
+    group: 'other',
+    effect: 'The server leaves these nodes alone.',
+    policy: 'node:set_maintenance',
     inputs: [{ name: 'reason', title: 'Reason', kind: 'text' }],
     refusal: ({ maintenance }) => (maintenance ? 'it is in maintenance already' : undefined),
     run: (api, { uuid }, { reason = '' }) => api.send('PUT', `v1/nodes/${uuid}/maintenance`, { reason }),
   },
   {
-    ...{
-      id: 'no maintenance',
-      title: 'Maintenance off',
-      group: 'other',
-      effect: 'The server manages these nodes again.',
-      policy: 'node:clear_maintenance',
-    },
+    id: 'no maintenance',
+    title: 'Maintenance off',
+    group: 'other',
+    effect: 'The server manages these nodes again.',
+    policy: 'node:clear_maintenance',
     refusal: ({ maintenance }) => (maintenance ? undefined : 'it is not in maintenance'),
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/maintenance`),
   },
@@ -172,14 +189,12 @@ export const ACTIONS: readonly Action[] = [
       api.send('PUT', `v1/nodes/${uuid}/management/boot_device`, { boot_device: device, persistent: false }),
   },
   {
-    ...{
-      id: 'delete',
-      title: 'Delete',
-      group: 'other',
-      effect: 'The nodes, their ports and their history are removed.',
-      policy: 'node:delete',
-      isDangerous: true,
-    },
+    id: 'delete',
+    title: 'Delete',
+    group: 'other',
+    effect: 'The nodes, their ports and their history are removed.',
+    policy: 'node:delete',
+    isDangerous: true,
     // An option of the server, which the page does not know, decides about available nodes.
     refusal: ({ state, maintenance }) =>
       maintenance || state === 'available' || DELETABLE_STATES.includes(state as ProvisionState) ? undefined : `its state is ${state}`,

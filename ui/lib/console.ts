@@ -11,7 +11,7 @@ interface ConsoleEvents {
 /** Bytes in a frame; the server accepts frames of up to 16 KiB. */
 const PIECE = 4096;
 /** The most bytes that may wait in the socket if the server does not read. Further input is dropped. */
-const MOST_UNSENT = 1 << 20;
+const MAX_UNSENT = 1 << 20;
 
 /** The URL of a node's console. `page` is the URL of the page: the console is on the same server, below the same prefix. */
 export function consoleUrl(page: string, uuid: string): string {
@@ -41,7 +41,7 @@ export function connectConsole(
   });
   return {
     send(bytes) {
-      if (socket.readyState !== 1 || socket.bufferedAmount + bytes.length > MOST_UNSENT) return;
+      if (socket.readyState !== 1 || socket.bufferedAmount + bytes.length > MAX_UNSENT) return;
       for (let start = 0; start < bytes.length; start += PIECE) socket.send(bytes.slice(start, start + PIECE));
     },
     close() {

@@ -64,14 +64,14 @@ export function columnsOf({ columns }: View, rows: readonly NodeRow[]): readonly
 }
 
 /** The most characters of a URL parameter that the page reads. */
-const MOST_CHARACTERS = 500;
+const MAX_CHARACTERS = 500;
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
-  const listIn = (name: string): readonly string[] => (query.get(name) ?? '').slice(0, MOST_CHARACTERS).split(',');
+  const listIn = (name: string): readonly string[] => (query.get(name) ?? '').slice(0, MAX_CHARACTERS).split(',');
   const columns = listIn('columns').filter((id) => COLUMNS.some((column) => column.id === id));
   const order = query.get('order') ?? 'name';
   return {
-    text: (query.get('text') ?? '').slice(0, MOST_CHARACTERS),
+    text: (query.get('text') ?? '').slice(0, MAX_CHARACTERS),
     filters: Object.fromEntries(Object.keys(FILTERS).flatMap((name) => (query.has(name) ? [[name, listIn(name)]] : []))),
     order: COLUMNS.some(({ id }) => id === order.replace(/^-/, '')) ? order : 'name',
     columns: columns.length > 0 ? columns : USUAL,
@@ -112,7 +112,7 @@ export function rowsOf(rows: Iterable<NodeRow>, { text, filters, order }: View):
   const direction = order.startsWith('-') ? -1 : 1;
   return [...rows]
     .filter((row) => exact.every(([valueOf, values]) => values.includes(valueOf(row))))
-    .filter((row) => words.length === 0 || words.every((word) => searchTextOf(row).includes(word)))
+    .filter((row) => words.every((word) => searchTextOf(row).includes(word)))
     .map((row) => ({ row, key: sortKey(column.text(row)) }))
     .sort((a, b) => direction * compare(a.key, b.key) || compare(a.row.uuid, b.row.uuid))
     .map(({ row }) => row);

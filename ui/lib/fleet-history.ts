@@ -51,7 +51,7 @@ export function withServerCounts(samples: readonly Sample[], now: number, server
     counts: countsIn(Object.entries(counts)),
   }));
   return thinned(
-    [...samples, ...counted].sort((one, other) => one.at - other.at),
+    [...samples, ...counted].sort((left, right) => left.at - right.at),
     now,
   );
 }
@@ -72,7 +72,7 @@ export function stackedAreas(samples: readonly Sample[], now: number): readonly 
   const steps = samples.map(({ at, counts }, index) => ({ counts, from: x(at), to: x(samples[index + 1]?.at ?? now) }));
   return CLASSES.map((name, index) => {
     const levelOf = (counts: Sample['counts'], classes: readonly StateClass[]): string =>
-      (100 - (classes.reduce((sum, one) => sum + counts[one], 0) / most) * 100).toFixed(2);
+      (100 - (classes.reduce((sum, item) => sum + counts[item], 0) / most) * 100).toFixed(2);
     const [below, above] = [CLASSES.slice(0, index), CLASSES.slice(0, index + 1)];
     const top = steps.flatMap(({ counts, from, to }) => [`${from} ${levelOf(counts, above)}`, `${to} ${levelOf(counts, above)}`]);
     const bottom = steps.flatMap(({ counts, from, to }) => [`${from} ${levelOf(counts, below)}`, `${to} ${levelOf(counts, below)}`]);

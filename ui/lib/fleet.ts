@@ -13,7 +13,7 @@ export const isComplete = signal(false);
 export const events = signal<readonly NodeEvent[]>([]);
 
 const PAINT_MS = 150;
-const MOST_EVENTS = 500;
+const MAX_EVENTS = 500;
 const RETRY_MS = 2000;
 const PAGE = 1000;
 /** The number of nodes in the request that fills the first screen. */
@@ -35,7 +35,7 @@ function changed(): void {
       painting = false;
       paintedAt = performance.now();
       revision.value++;
-      if (recent.length > 0) events.value = [...recent.reverse(), ...events.value].slice(0, MOST_EVENTS);
+      if (recent.length > 0) events.value = [...recent.reverse(), ...events.value].slice(0, MAX_EVENTS);
       recent = [];
     },
     paintedAt + PAINT_MS - performance.now(),

@@ -75,4 +75,4 @@ export const validationsOf = (response: JsonObject): readonly JsonObject[] =>
           ]
         : [],
     )
-    .sort((one, other) => Number(one.valid !== 'no') - Number(other.valid !== 'no'));
+    .sort((left, right) => Number(left.valid !== 'no') - Number(right.valid !== 'no'));

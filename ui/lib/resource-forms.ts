@@ -71,7 +71,9 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
     { name: 'priority', title: 'Priority: higher ones are applied first', kind: 'number' },
     { name: 'sensitive', title: 'Sensitive: conditions and actions are never shown again', kind: 'flag' },
     {
-      ...{ name: 'conditions', title: 'Conditions', kind: 'rows' },
+      name: 'conditions',
+      title: 'Conditions',
+      kind: 'rows',
       columns: ruleColumns(CONDITIONS, [
         { name: 'multiple', title: 'multiple', kind: 'text', choices: ['', 'any', 'all', 'first', 'last'] },
       ]),
@@ -182,8 +184,8 @@ export function resourcePatch(
   names: readonly string[] = Object.keys({ ...before, ...after }),
 ): readonly Operation[] {
   const isAbsent = (value: unknown): boolean => value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-  const isSame = (one: unknown, other: unknown): boolean =>
-    (isAbsent(one) && isAbsent(other)) || JSON.stringify(one) === JSON.stringify(other);
+  const isSame = (left: unknown, right: unknown): boolean =>
+    (isAbsent(left) && isAbsent(right)) || JSON.stringify(left) === JSON.stringify(right);
   return [...new Set(names)]
     .filter((name) => !OWN.includes(name) && !isSame(before[name], after[name]))
     .map((name) =>

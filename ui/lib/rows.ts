@@ -40,9 +40,25 @@ export interface NodeEvent {
 
 /** The fields that the page requests of each node. */
 export const ROW_FIELDS = [
-  ...['uuid', 'name', 'provision_state', 'target_provision_state', 'power_state', 'health', 'maintenance', 'maintenance_reason'],
-  ...['last_error', 'driver', 'resource_class', 'owner', 'lessee', 'conductor_group', 'shard', 'properties'],
-  ...['clean_step', 'deploy_step', 'service_step'],
+  'uuid',
+  'name',
+  'provision_state',
+  'target_provision_state',
+  'power_state',
+  'health',
+  'maintenance',
+  'maintenance_reason',
+  'last_error',
+  'driver',
+  'resource_class',
+  'owner',
+  'lessee',
+  'conductor_group',
+  'shard',
+  'properties',
+  'clean_step',
+  'deploy_step',
+  'service_step',
 ].join(',');
 
 /** The number of written bytes in an event's payload. */

@@ -11,7 +11,7 @@ export interface SensorHistory extends Omit<Reading, 'value'> {
   readonly values: readonly { readonly at: number; readonly value: number }[];
 }
 /** An hour of readings at one per ten seconds. */
-const MOST_VALUES = 360;
+const MAX_VALUES = 360;
 
 /** Identifies a sensor among those of its machine. */
 export const keyOf = ({ kind, sensor, entity, unit }: Omit<Reading, 'value'>): string => JSON.stringify([kind, sensor, entity, unit]);
@@ -20,7 +20,7 @@ export function withReadings(histories: readonly SensorHistory[], at: number, re
   const known = new Map(histories.map((history) => [keyOf(history), history.values]));
   return readings.map(({ value, ...sensor }) => ({
     ...sensor,
-    values: [...(known.get(keyOf(sensor)) ?? []), { at, value }].slice(-MOST_VALUES),
+    values: [...(known.get(keyOf(sensor)) ?? []), { at, value }].slice(-MAX_VALUES),
   }));
 }
 /** Unit in the API → its symbol. */
@@ -55,12 +55,12 @@ interface Chart {
   readonly horizontal: readonly Tick[];
   readonly vertical: readonly Tick[];
 }
-const MOST_STEPS = 5;
+const MAX_STEPS = 5;
 const TIMES = [0, 25, 50, 75, 100];
-/** The smallest of …, 1, 2, 5, 10, 20, … that divides the range into at most MOST_STEPS steps. */
+/** The smallest of …, 1, 2, 5, 10, 20, … that divides the range into at most MAX_STEPS steps. */
 function stepOf(range: number): number {
-  const power = 10 ** Math.floor(Math.log10(range / MOST_STEPS));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => range / step <= MOST_STEPS) ?? 10 * power;
+  const power = 10 ** Math.floor(Math.log10(range / MAX_STEPS));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((step) => range / step <= MAX_STEPS) ?? 10 * power;
 }
 /** A line with axes. @param values at least one; equal values are in the vertical middle */
 export function chartOf(values: SensorHistory['values']): Chart {

@@ -21,7 +21,7 @@ export interface Step {
 }
 /** The values to choose from. Undefined: the user types the value as text. */
 export function choicesOf({ attribute_type: type, allowable_values: allowed, value }: BiosSetting): readonly string[] | undefined {
-  const known = (allowed ?? []).filter((one): one is string => typeof one === 'string');
+  const known = (allowed ?? []).filter((candidate): candidate is string => typeof candidate === 'string');
   const choices = known.length > 0 ? known : type === 'Boolean' ? (/^[TF]/.test(value ?? '') ? ['True', 'False'] : ['true', 'false']) : [];
   if (choices.length === 0) return undefined;
   return value === null || choices.includes(value) ? choices : [value, ...choices];
@@ -63,10 +63,7 @@ export const biosSteps = (settings: readonly { readonly name: string; readonly v
   { interface: 'bios', step: 'apply_configuration', args: { settings } },
 ];
 export const firmwareSteps = (updates: Readonly<Record<string, string>>): readonly Step[] => [
-  {
-    ...{ interface: 'firmware', step: 'update' },
-    args: { settings: Object.entries(updates).map(([component, url]) => ({ component, url })) },
-  },
+  { interface: 'firmware', step: 'update', args: { settings: Object.entries(updates).map(([component, url]) => ({ component, url })) } },
 ];
 /** Delete the present RAID configuration, then create the one in the node's target_raid_config. */
 export const RAID_STEPS: readonly Step[] = [

@@ -9,7 +9,7 @@ import { api, userMay, messageOf } from '../state';
 import { Field } from './field';
 import { Head, Scrolled, textOf, useApi } from './shared';
 
-const MOST_SHOWN = 500;
+const MAX_SHOWN = 500;
 
 function List() {
   void revision.value;
@@ -23,7 +23,7 @@ function List() {
           <table>
             <Head titles={['Node', 'Driver', 'Hardware', 'Last error', 'Actions']} />
             <tbody>
-              {waiting.slice(0, MOST_SHOWN).map((row) => (
+              {waiting.slice(0, MAX_SHOWN).map((row) => (
                 <tr key={row.uuid}>
                   <td>
                     <a href={`#/node/${row.uuid}`}>{row.name ?? row.uuid}</a>
@@ -38,7 +38,7 @@ function List() {
           </table>
         </Scrolled>
       )}
-      {waiting.length > MOST_SHOWN && <p>and {waiting.length - MOST_SHOWN} more</p>}
+      {waiting.length > MAX_SHOWN && <p>and {waiting.length - MAX_SHOWN} more</p>}
     </>
   );
 }

@@ -8,7 +8,7 @@ import { Field } from './field';
 import { ImageChoice } from './image-choice';
 import { StateMark } from './state-mark';
 
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 
 export function ActionDialog() {
   return pendingAction.value && <Question key={pendingAction.value.action.id} {...pendingAction.value} />;
@@ -24,7 +24,7 @@ const Before = ({ action, applies }: { readonly action: Action; readonly applies
         </tr>
       </thead>
       <tbody>
-        {applies.slice(0, MOST_SHOWN).map((row) => (
+        {applies.slice(0, MAX_SHOWN).map((row) => (
           <tr key={row.uuid}>
             <td>{row.name ?? row.uuid}</td>
             <td>{action.change?.(row) ?? action.title.toLowerCase()}</td>
@@ -32,7 +32,7 @@ const Before = ({ action, applies }: { readonly action: Action; readonly applies
         ))}
       </tbody>
     </table>
-    {applies.length > MOST_SHOWN && <p>and {applies.length - MOST_SHOWN} more</p>}
+    {applies.length > MAX_SHOWN && <p>and {applies.length - MAX_SHOWN} more</p>}
   </div>
 );
 /** The API's answer for each node, refusals first, and the node's present state. */
@@ -40,7 +40,7 @@ function After({ applies, outcomes }: { readonly applies: readonly NodeRow[]; re
   void revision.value;
   const byNode = new Map(outcomes.map((outcome) => [outcome.row.uuid, outcome]));
   const rank = ({ uuid }: NodeRow): number => (byNode.get(uuid)?.error === undefined ? 1 : 0);
-  const sorted = [...applies].sort((one, other) => rank(one) - rank(other));
+  const sorted = [...applies].sort((left, right) => rank(left) - rank(right));
   return (
     <div class="names" tabIndex={0} role="region" aria-label="Outcomes">
       <table>
@@ -52,7 +52,7 @@ function After({ applies, outcomes }: { readonly applies: readonly NodeRow[]; re
           </tr>
         </thead>
         <tbody>
-          {sorted.slice(0, MOST_SHOWN).map((row) => {
+          {sorted.slice(0, MAX_SHOWN).map((row) => {
             const outcome = byNode.get(row.uuid);
             const now = fleet.get(row.uuid);
             return (
@@ -67,7 +67,7 @@ function After({ applies, outcomes }: { readonly applies: readonly NodeRow[]; re
           })}
         </tbody>
       </table>
-      {applies.length > MOST_SHOWN && <p>and {applies.length - MOST_SHOWN} more</p>}
+      {applies.length > MAX_SHOWN && <p>and {applies.length - MAX_SHOWN} more</p>}
     </div>
   );
 }
@@ -108,7 +108,7 @@ function Question({ action, rows }: NonNullable<typeof pendingAction.value>) {
             <details>
               <summary>{leftOut.length} left out</summary>
               <ul class="names" tabIndex={0}>
-                {leftOut.slice(0, MOST_SHOWN).map(({ row, refusal }) => (
+                {leftOut.slice(0, MAX_SHOWN).map(({ row, refusal }) => (
                   <li key={row.uuid}>
                     {row.name ?? row.uuid}: {refusal}
                   </li>

@@ -9,7 +9,7 @@ interface ConsoleState {
 }
 const READ_AGAIN_MS = 1000;
 /** The most reads of the state until the console is on, or off. */
-const MOST_READS = 30;
+const MAX_READS = 30;
 const readState = (uuid: string): Promise<ConsoleState> => api.get<ConsoleState>(`v1/nodes/${uuid}/states/console`);
 
 function Line({ uuid }: { readonly uuid: string }) {
@@ -85,7 +85,7 @@ export function Console({ row }: { readonly row: NodeRow }) {
     try {
       await api.send('PUT', `v1/nodes/${uuid}/states/console`, { enabled });
       let now = await readState(uuid);
-      for (let read = 1; now.console_enabled !== enabled && read < MOST_READS; read++) {
+      for (let read = 1; now.console_enabled !== enabled && read < MAX_READS; read++) {
         await new Promise((done) => setTimeout(done, READ_AGAIN_MS));
         now = await readState(uuid);
       }

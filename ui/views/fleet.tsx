@@ -179,6 +179,8 @@ const Empty = () => (
   </section>
 );
 
+const IDS = COLUMNS.map(({ id }) => id);
+
 export function Fleet({ search }: { readonly search: string }) {
   const view = useMemo(() => viewOf(search), [search]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
@@ -245,7 +247,7 @@ export function Fleet({ search }: { readonly search: string }) {
                   onChange={() =>
                     open({
                       ...view,
-                      columns: COLUMNS.map((column) => column.id).filter((one) => view.columns.includes(one) !== (one === id)),
+                      columns: IDS.filter((other) => view.columns.includes(other) !== (other === id)),
                     })
                   }
                 />

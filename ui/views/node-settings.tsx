@@ -319,7 +319,7 @@ export function Traits({ row }: ViewProps) {
                 aria-label={`Remove ${trait}`}
                 onClick={() =>
                   void put(
-                    traits.filter((one) => one !== trait),
+                    traits.filter((candidate) => candidate !== trait),
                     `${trait} removed`,
                   )
                 }

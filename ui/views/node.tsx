@@ -141,7 +141,7 @@ function Now({ row }: { readonly row: NodeRow }) {
   );
 }
 type Tab = Pick<Section, 'id' | 'title' | 'policy'>;
-const section = (id: string): Tab => SECTIONS.find((one) => one.id === id)!;
+const section = (id: string): Tab => SECTIONS.find((candidate) => candidate.id === id)!;
 /** The tabs in their order: activity, hardware and settings, related resources. */
 const TABS: readonly Tab[] = [
   { id: 'events', title: 'Events' },

@@ -18,30 +18,38 @@ interface Resource {
   readonly policies: Readonly<Record<'list', string> & Partial<Record<'create' | 'update' | 'delete', string>>>;
 }
 const policiesOf = (kind: string, list: string) => ({
-  ...{ list: `${kind}:${list}`, create: `${kind}:create` },
-  ...{ update: `${kind}:update`, delete: `${kind}:delete` },
+  list: `${kind}:${list}`,
+  create: `${kind}:create`,
+  update: `${kind}:update`,
+  delete: `${kind}:delete`,
 });
 export const RESOURCES: readonly Resource[] = [
   {
-    ...{
-      id: 'images',
-      title: 'Images',
-      columns: ['name', 'description', 'image_source', 'checksum'],
-      policies: policiesOf('image', 'get'),
-    },
+    id: 'images',
+    title: 'Images',
+    columns: ['name', 'description', 'image_source', 'checksum'],
+    policies: policiesOf('image', 'get'),
     example: { name: '', image_source: 'https://' },
     about: 'Names for images, to choose from when machines are deployed. The files stay where they are.',
   },
   {
-    ...{ id: 'deploy_templates', title: 'Deploy templates', columns: ['name', 'steps'], policies: policiesOf('deploy_template', 'get') },
+    id: 'deploy_templates',
+    title: 'Deploy templates',
+    columns: ['name', 'steps'],
+    policies: policiesOf('deploy_template', 'get'),
     example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'bios', step: 'apply_configuration', args: { settings: [] }, priority: 150 }] },
   },
   {
-    ...{ id: 'runbooks', title: 'Runbooks', columns: ['name', 'public', 'owner', 'steps'], policies: policiesOf('runbook', 'list') },
+    id: 'runbooks',
+    title: 'Runbooks',
+    columns: ['name', 'public', 'owner', 'steps'],
+    policies: policiesOf('runbook', 'list'),
     example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, order: 1 }] },
   },
   {
-    ...{ id: 'inspection_rules', title: 'Inspection rules', columns: ['description', 'priority', 'phase', 'conditions', 'actions'] },
+    id: 'inspection_rules',
+    title: 'Inspection rules',
+    columns: ['description', 'priority', 'phase', 'conditions', 'actions'],
     policies: policiesOf('inspection_rule', 'get'),
     example: {
       description: 'Example',
@@ -57,7 +65,9 @@ export const RESOURCES: readonly Resource[] = [
     policies: policiesOf('allocation', 'list'),
   },
   {
-    ...{ id: 'conductors', title: 'Conductors', columns: ['hostname', 'alive', 'conductor_group', 'drivers', 'updated_at'] },
+    id: 'conductors',
+    title: 'Conductors',
+    columns: ['hostname', 'alive', 'conductor_group', 'drivers', 'updated_at'],
     policies: { list: 'conductor:get' },
   },
 ];

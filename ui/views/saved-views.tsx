@@ -37,7 +37,7 @@ export function SavedViews({ query }: { readonly query: string }) {
               <button
                 type="button"
                 aria-label={`Delete the view ${name}`}
-                onClick={() => keep(Object.fromEntries(Object.entries(saved).filter(([one]) => one !== name)))}
+                onClick={() => keep(Object.fromEntries(Object.entries(saved).filter(([entry]) => entry !== name)))}
               >
                 ×
               </button>

@@ -6,8 +6,8 @@ import { durationText, isUnderWay, placeOf, spansOf, type Span } from '../lib/st
 import { api } from '../state';
 import { Head, Scrolled, textOf, timeText } from './shared';
 
-const MOST_SPANS = 60;
-const MOST_EVENTS = 300;
+const MAX_SPANS = 60;
+const MAX_EVENTS = 300;
 const SECOND_MS = 1000;
 
 /** An event in one line. */
@@ -72,7 +72,7 @@ function SpanRow({
 }
 function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
   const now = useNow();
-  const spans = spansOf(all.toReversed()).slice(-MOST_SPANS);
+  const spans = spansOf(all.toReversed()).slice(-MAX_SPANS);
   // Leaves out the last state if the node rests in it, since the bars show operations.
   const shown = spans.at(-1)?.kind === 'state' && !isUnderWay(spans.at(-1)!.name) ? spans.slice(0, -1) : spans;
   if (shown.length === 0) return null;
@@ -92,7 +92,7 @@ function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
 }
 export function Timeline({ uuid }: { readonly uuid: string }) {
   const all = useEvents(uuid);
-  const shown = all.filter(({ kind }) => kind !== 'progress').slice(0, MOST_EVENTS);
+  const shown = all.filter(({ kind }) => kind !== 'progress').slice(0, MAX_EVENTS);
   return (
     <>
       <Steps all={all} />

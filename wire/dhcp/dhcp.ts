@@ -283,7 +283,7 @@ function optionPieces(packet: DhcpPacket): Buffer[] {
     row.kind.encode(packet.options[row.name]),
   ]);
   const rank = ([code]: [number, Buffer]): number => (code === 53 ? 0 : code === 54 ? 1 : code === 82 ? 1000 : code + 2);
-  return [...values, ...packet.unknown].sort((one, other) => rank(one) - rank(other)).flatMap(([code, value]) => pieces(code, value));
+  return [...values, ...packet.unknown].sort((left, right) => rank(left) - rank(right)).flatMap(([code, value]) => pieces(code, value));
 }
 
 /**

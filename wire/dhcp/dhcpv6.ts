@@ -118,11 +118,13 @@ const association = kind<Association>({
   decode: (bytes) => {
     const inner = bytes.length < 12 ? 'too short' : readOptions(bytes.subarray(12));
     if (typeof inner === 'string') return undefined;
-    const addresses = (inner.get(ADDRESS) ?? []).map((one) => leased.decode(one));
+    const addresses = (inner.get(ADDRESS) ?? []).map((item) => leased.decode(item));
     if (addresses.includes(undefined)) return undefined;
     const [code] = inner.get(STATUS) ?? [];
     return {
-      ...{ iaid: bytes.readUInt32BE(0), t1: bytes.readUInt32BE(4), t2: bytes.readUInt32BE(8) },
+      iaid: bytes.readUInt32BE(0),
+      t1: bytes.readUInt32BE(4),
+      t2: bytes.readUInt32BE(8),
       addresses: addresses as readonly LeasedAddress[],
       ...(code === undefined ? {} : { status: status.decode(code) }),
     };
@@ -130,7 +132,7 @@ const association = kind<Association>({
   encode: ({ iaid, t1, t2, addresses, status: code }) =>
     Buffer.concat([
       uint32(iaid, t1, t2),
-      ...addresses.map((one) => option(ADDRESS, leased.encode(one))),
+      ...addresses.map((address) => option(ADDRESS, leased.encode(address))),
       ...(code === undefined ? [] : [option(STATUS, status.encode(code))]),
     ]),
 });
@@ -258,10 +260,10 @@ interface Malformed6 {
 export const NO_ASSOCIATIONS: Associations = { addresses: [], temporary: [], prefixes: [] };
 
 /** §7.6. */
-const MOST_RELAYS = 8;
+const MAX_RELAYS = 8;
 /** Most associations of each kind, and addresses of each association: an interface has one. The answer repeats all of them. */
-const MOST_ASSOCIATIONS = 16;
-const MOST_ADDRESSES = 64;
+const MAX_ASSOCIATIONS = 16;
+const MAX_ADDRESSES = 64;
 const MESSAGE_HEAD = 4;
 const RELAY_HEAD = 2 + 2 * ADDRESS_SIZE;
 
@@ -279,12 +281,12 @@ function decodeOptions(bytes: Buffer): { readonly options: Option6Values; readon
   }
   const associations: Record<string, readonly Association[]> = {};
   for (const [code, name] of ASSOCIATIONS) {
-    const values = (found.get(code) ?? []).map((one) =>
+    const values = (found.get(code) ?? []).map((item) =>
       // §21.5: IA_TA has no times.
-      association.decode(name === 'temporary' ? Buffer.concat([one.subarray(0, 4), Buffer.alloc(8), one.subarray(4)]) : one),
+      association.decode(name === 'temporary' ? Buffer.concat([item.subarray(0, 4), Buffer.alloc(8), item.subarray(4)]) : item),
     );
     if (values.includes(undefined)) return { malformed: `option ${code} is invalid` };
-    if (values.length > MOST_ASSOCIATIONS || values.some((one) => one!.addresses.length > MOST_ADDRESSES))
+    if (values.length > MAX_ASSOCIATIONS || values.some((value) => value!.addresses.length > MAX_ADDRESSES))
       return { malformed: `option ${code} is there too often, or has too many addresses` };
     associations[name] = values as readonly Association[];
   }
@@ -304,7 +306,7 @@ export function decode6(bytes: Buffer): Dhcpv6Packet | Malformed6 {
     const read = decodeOptions(rest.subarray(head));
     if ('malformed' in read) return read;
     if (!isRelay) return { relays, message: { type, xid: rest.readUIntBE(1, 3), ...read } };
-    if (relays.length === MOST_RELAYS) return { malformed: `more than ${MOST_RELAYS} relays` };
+    if (relays.length === MAX_RELAYS) return { malformed: `more than ${MAX_RELAYS} relays` };
     const { relayMessage, ...options } = read.options;
     if (relayMessage === undefined) return { malformed: 'a relay message without a message' };
     relays.push({ hops: rest[1]!, link: ipv6At(rest, 2), peer: ipv6At(rest, 2 + ADDRESS_SIZE), options });
@@ -316,8 +318,8 @@ const encodeOptions = (options: Option6Values, associations: Associations): Buff
   Buffer.concat([
     ...ROWS.filter(({ name }) => options[name] !== undefined).map((row) => option(row.code, row.kind.encode(options[row.name]))),
     ...ASSOCIATIONS.flatMap(([code, name]) =>
-      associations[name].map((one) => {
-        const encoded = association.encode(one);
+      associations[name].map((item) => {
+        const encoded = association.encode(item);
         return option(code, name === 'temporary' ? Buffer.concat([encoded.subarray(0, 4), encoded.subarray(12)]) : encoded);
       }),
     ),
@@ -331,7 +333,8 @@ export function encode6({ relays, message }: Dhcpv6Packet, relayType: number = M
   for (const { hops, link, peer, options } of [...relays].reverse())
     bytes = Buffer.concat([
       Buffer.from([relayType, hops]),
-      ...[ipv6Bytes(link), ipv6Bytes(peer)],
+      ipv6Bytes(link),
+      ipv6Bytes(peer),
       encodeOptions({ ...options, relayMessage: bytes }, NO_ASSOCIATIONS),
     ]);
   return bytes;

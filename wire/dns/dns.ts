@@ -6,10 +6,10 @@ const CLASS_IN = 1;
 /** In a question: a unicast response is accepted. In a record: it replaces cached ones (RFC 6762 §18.12, §18.13). */
 const TOP_BIT = 0x8000;
 const RESPONSE = 0x8400;
-const LONGEST_NAME = 255;
-const MOST_RECORDS = 256;
+const MAX_NAME = 255;
+const MAX_RECORDS = 256;
 /** Compression pointers of one name. Encoders need one or two; a packet full of pointers would take a second to decode. */
-const MOST_POINTERS = 16;
+const MAX_POINTERS = 16;
 
 export interface Question {
   readonly name: string;
@@ -57,7 +57,7 @@ function addressBytes(address: string): Buffer {
 /** RFC 6763 §6: strings `key=value`; an empty record is one empty string. */
 function textBytes(text: Readonly<Record<string, string>>): Buffer {
   const strings = Object.entries(text).map(([key, value]) => Buffer.from(`${key}=${value}`).subarray(0, 255));
-  return strings.length === 0 ? Buffer.alloc(1) : Buffer.concat(strings.flatMap((one) => [Buffer.from([one.length]), one]));
+  return strings.length === 0 ? Buffer.alloc(1) : Buffer.concat(strings.flatMap((string) => [Buffer.from([string.length]), string]));
 }
 /** A record's data without its name. Records with equal data do not conflict. */
 export function dataBytes(record: Data): Buffer {
@@ -112,13 +112,13 @@ function readName(reader: Reader): string {
     if (size === 0) return labels.join('.').toLowerCase();
     if (size >= 0xc0) {
       const target = ((size & 0x3f) << 8) | take(place, 1)[0]!;
-      if (target >= before || ++pointers > MOST_POINTERS) throw new Malformed();
+      if (target >= before || ++pointers > MAX_POINTERS) throw new Malformed();
       before = target;
       place = { bytes: reader.bytes, at: target };
       continue;
     }
     length += size + 1;
-    if (size > 63 || length > LONGEST_NAME) throw new Malformed();
+    if (size > 63 || length > MAX_NAME) throw new Malformed();
     labels.push(take(place, size).toString('utf8').replaceAll('.', '\\.'));
   }
 }
@@ -160,9 +160,9 @@ export function decodeDns(bytes: Buffer): DnsMessage | undefined {
     const reader = { bytes, at: 0 };
     const [id, flags, ...counts] = Array.from({ length: 6 }, () => word(reader)) as [number, number, number, number, number, number];
     // RFC 6762 §18.3, §18.11: other operations, and responses with an error, are ignored.
-    if ((flags & 0x780f) !== 0 || counts.reduce((sum, count) => sum + count) > MOST_RECORDS) return undefined;
+    if ((flags & 0x780f) !== 0 || counts.reduce((sum, count) => sum + count) > MAX_RECORDS) return undefined;
     const times = <T>(count: number, read: () => T): T[] => Array.from({ length: count }, read);
-    const records = (count: number): readonly DnsRecord[] => times(count, () => readRecord(reader)).filter((one) => one !== undefined);
+    const records = (count: number): readonly DnsRecord[] => times(count, () => readRecord(reader)).filter((time) => time !== undefined);
     return {
       id,
       response: (flags & 0x8000) !== 0,

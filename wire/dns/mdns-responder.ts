@@ -54,14 +54,17 @@ export function recordsOf({ service, hostname, addresses, port, params }: Announ
     { type: RECORD_TYPE.SRV, name, ttl: HOST_TTL, flush: true, port, target },
     { type: RECORD_TYPE.TXT, name, ttl: OTHER_TTL, flush: true, text: params },
     ...addresses.map((address) => ({
-      ...{ type: address.includes(':') ? RECORD_TYPE.AAAA : RECORD_TYPE.A, name: target, ttl: HOST_TTL, address },
+      type: address.includes(':') ? RECORD_TYPE.AAAA : RECORD_TYPE.A,
+      name: target,
+      ttl: HOST_TTL,
+      address,
       // A host name in the site's own DNS is not exclusively ours.
       ...(hostname === undefined ? { flush: true } : {}),
     })),
   ];
 }
 
-const isSame = (one: Data, other: Data): boolean => one.type === other.type && dataBytes(one).equals(dataBytes(other));
+const isSame = (left: Data, right: Data): boolean => left.type === right.type && dataBytes(left).equals(dataBytes(right));
 /** SRV records with the name of one of ours, but different data. */
 const conflicting = (ours: readonly DnsRecord[], theirs: readonly DnsRecord[]): readonly DnsRecord[] =>
   theirs.filter(
@@ -179,7 +182,7 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
     const requested = records.filter((record) => matches(received, record));
     // §7.1: records that the querier knows already are left out.
     const unknown = requested.filter(
-      (record) => !received.answers.some((one) => one.name === record.name && isSame(one, record) && one.ttl >= record.ttl / 2),
+      (record) => !received.answers.some((answer) => answer.name === record.name && isSame(answer, record) && answer.ttl >= record.ttl / 2),
     );
     if (unknown.length === 0) return;
     const additionals = records.filter((record) => record.name !== META && !unknown.includes(record));
@@ -208,7 +211,10 @@ function announcement(service: Announced, link: MdnsInterface, socket: Socket, s
       received.response ? claim.response(received) : query(received, from),
     goodbye: (): void => {
       if (claim.isAnnounced())
-        multicast({ response: true, answers: records.filter(({ name: owner }) => owner !== META).map((one) => ({ ...one, ttl: 0 })) });
+        multicast({
+          response: true,
+          answers: records.filter(({ name: owner }) => owner !== META).map((record) => ({ ...record, ttl: 0 })),
+        });
     },
   };
 }
@@ -238,7 +244,7 @@ export async function announceServices(setup: ResponderSetup): Promise<{ stop():
       socket.on('error', (error) => setup.warn('multicast DNS: the socket failed', { address: link.address, reason: error.message }));
       socket.on('message', (bytes, from) => {
         const received = isOnLink(link, from.address) ? decodeDns(bytes) : undefined;
-        if (received) for (const one of all) one.receive(received, from);
+        if (received) for (const item of all) item.receive(received, from);
       });
       opened.push({ socket, goodbye: () => all.forEach(({ goodbye }) => goodbye()) });
       for (const { start } of all) start();

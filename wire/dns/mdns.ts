@@ -66,13 +66,13 @@ export interface DiscoveredService {
 export function serviceIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
   const name = instanceName(service);
   const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>
-    records.filter((one): one is DnsRecord & { readonly type: T } => one.type === type && one.name === owner && one.ttl > 0);
+    records.filter((record): record is DnsRecord & { readonly type: T } => record.type === type && record.name === owner && record.ttl > 0);
   const [srv] = of(RECORD_TYPE.SRV, name);
   const [txt] = of(RECORD_TYPE.TXT, name);
   if (!srv || !txt || srv.type !== RECORD_TYPE.SRV || txt.type !== RECORD_TYPE.TXT) return undefined;
   const isLocal = srv.target.endsWith('.local');
-  const addresses = [...of(RECORD_TYPE.A, srv.target), ...of(RECORD_TYPE.AAAA, srv.target)].flatMap((one) =>
-    'address' in one ? [one.address] : [],
+  const addresses = [...of(RECORD_TYPE.A, srv.target), ...of(RECORD_TYPE.AAAA, srv.target)].flatMap((item) =>
+    'address' in item ? [item.address] : [],
   );
   if (isLocal && addresses.length === 0) return undefined;
   return { addresses, port: srv.port, params: txt.text, ...(isLocal ? {} : { hostname: srv.target }) };
@@ -107,7 +107,7 @@ export async function findService(
   service: string,
   { interfaces, attempts, waitMs, clock, signal, open = mdnsSocket }: LookupSetup,
 ): Promise<DiscoveredService | undefined> {
-  const sockets = await Promise.all(interfaces.map((one) => open(one, false)));
+  const sockets = await Promise.all(interfaces.map((item) => open(item, false)));
   const records: DnsRecord[] = [];
   const enough = new AbortController();
   const name = instanceName(service);
@@ -122,7 +122,7 @@ export async function findService(
   });
   try {
     for (let attempt = 0; attempt < attempts && !enough.signal.aborted; attempt++) {
-      const target = records.find((one) => one.type === RECORD_TYPE.SRV && one.name === name);
+      const target = records.find((record) => record.type === RECORD_TYPE.SRV && record.name === name);
       const hosts: readonly Question[] =
         target && 'port' in target
           ? [

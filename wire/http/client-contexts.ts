@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache';
 import { LEAST_TLS, type TlsVersion } from '../authorities';
 
 /** A context takes some 20 kilobytes. */
-const MOST = 500;
+const MAX = 500;
 /** By least version and authorities in PEM. */
-const contexts = new LRUCache<string, SecureContext>({ max: MOST });
+const contexts = new LRUCache<string, SecureContext>({ max: MAX });
 
 /** @param ca authorities in PEM; absent: those of the system. Throws an Error when they cannot be read. */
 export function clientContext(least: TlsVersion, ca = ''): SecureContext {

@@ -126,10 +126,7 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
     let location: string | undefined;
     let text: string;
     try {
-      const answer = await request(`${base}/${path}`, {
-        ...{ method, dispatcher, headers },
-        signal: timeoutSignal(timeoutMs, signal),
-      });
+      const answer = await request(`${base}/${path}`, { method, dispatcher, headers, signal: timeoutSignal(timeoutMs, signal) });
       status = answer.statusCode;
       location = answer.headers['location']?.toString();
       text = await answer.body.text();

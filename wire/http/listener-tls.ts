@@ -34,12 +34,12 @@ interface TlsLog {
 }
 
 /** Bytes. A larger file is not a certificate. */
-const LARGEST_FILE = 4 * 2 ** 20;
+const MAX_FILE = 4 * 2 ** 20;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 function read({ option, path }: TlsFile, howToMake?: string): Buffer {
   try {
-    if (statSync(path).size > LARGEST_FILE) throw new Error('the file is too large');
+    if (statSync(path).size > MAX_FILE) throw new Error('the file is too large');
     return readFileSync(path);
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';

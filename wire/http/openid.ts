@@ -54,7 +54,8 @@ async function asking<T>({ caFile, timeoutMs }: OpenIdProvider, signal: AbortSig
   try {
     return await work(async (url, form) => {
       const answer = await request(url, {
-        ...{ dispatcher, signal: limited },
+        dispatcher,
+        signal: limited,
         headers: { accept: 'application/json', ...form?.headers },
         ...(form ? { method: 'POST', body: form.fields.toString() } : {}),
       });

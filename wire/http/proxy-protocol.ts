@@ -9,7 +9,7 @@ const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Signature, version and command, family and protocol, length of the rest. */
 const FIXED_BYTES = 16;
 /** The ends and some fields after them. §2.2 lets a receiver refuse longer headers. */
-const MOST_BYTES = 536;
+const MAX_BYTES = 536;
 const HEADER_TIMEOUT_MS = 10_000;
 /** Version 2, and whether the proxy connects for itself or for a client. */
 const COMMANDS = { local: 0x20, proxy: 0x21 } as const;
@@ -63,7 +63,7 @@ function endsIn(header: Buffer): Ends | undefined {
 function lengthOf(first: Buffer): number | undefined {
   if (!first.subarray(0, SIGNATURE.length).equals(SIGNATURE)) return undefined;
   const length = FIXED_BYTES + first.readUInt16BE(14);
-  return length <= MOST_BYTES ? length : undefined;
+  return length <= MAX_BYTES ? length : undefined;
 }
 
 /** Reads the header, and no byte after it. Closes a connection without one: a receiver never guesses (§2). */

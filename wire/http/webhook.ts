@@ -31,7 +31,7 @@ export interface Webhook {
   stop(milliseconds: number): Promise<void>;
 }
 
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 /** Statuses after which a retry may succeed. */
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
 
@@ -77,7 +77,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
   async function deliver(message: WebhookMessage): Promise<void> {
     let reason = '';
     for (let tried = 0; tried <= retries && !stopping.signal.aborted; tried++) {
-      if (tried > 0) await options.sleep(Math.min(1000 * 2 ** (tried - 1), LONGEST_PAUSE_MS), stopping.signal).catch(() => {});
+      if (tried > 0) await options.sleep(Math.min(1000 * 2 ** (tried - 1), MAX_PAUSE_MS), stopping.signal).catch(() => {});
       if (stopping.signal.aborted) break;
       try {
         const status = await post(message);

@@ -5,7 +5,7 @@
 
 /** Bytes. */
 const USUAL_SECTOR = 512;
-const LARGEST_CLUSTER = 65536;
+const MAX_CLUSTER = 65536;
 const FIRST_DATE = Date.UTC(1980, 0, 1);
 const RESERVED = 1;
 const COPIES = 2;
@@ -146,8 +146,8 @@ function geometry(
   atLeast: number,
   sector: number,
 ): { readonly perCluster: number; readonly clusters: number; readonly wide: boolean } {
-  for (let perCluster = 1; perCluster * sector <= LARGEST_CLUSTER; perCluster *= 2) {
-    const used = needs.reduce((sum, one) => sum + Math.ceil(one / (perCluster * sector)), 0) + 1;
+  for (let perCluster = 1; perCluster * sector <= MAX_CLUSTER; perCluster *= 2) {
+    const used = needs.reduce((sum, need) => sum + Math.ceil(need / (perCluster * sector)), 0) + 1;
     const sectors = Math.floor(atLeast / sector) - RESERVED;
     let clusters = Math.floor(sectors / perCluster);
     while (clusters > used && COPIES * fatSectorsOf(clusters, sector) + clusters * perCluster > sectors) clusters--;

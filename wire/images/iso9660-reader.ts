@@ -3,7 +3,7 @@
 const SECTOR = 2048;
 const FIRST_DESCRIPTOR = 16;
 /** Bounds the search; a volume has three. */
-const MOST_DESCRIPTORS = 64;
+const MAX_DESCRIPTORS = 64;
 const SUPPLEMENTARY = 2;
 const SET_END = 255;
 /** UCS-2 of level 1, 2 and 3. */
@@ -13,9 +13,9 @@ const DIRECTORY_FLAG = 2;
 const MULTI_EXTENT_FLAG = 0x80;
 /** Length of a directory record without its name. */
 const RECORD_HEAD = 33;
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 /** Characters. mkisofs writes no longer names (-joliet-long). */
-const LONGEST_NAME = 103;
+const MAX_NAME = 103;
 /** ECMA-119 §6.8.2.1 has 8; Joliet has no limit. */
 const DEEPEST = 32;
 
@@ -32,7 +32,7 @@ interface Entry extends Extent {
 
 /** Descriptor of the Joliet tree; undefined: there is none. */
 function jolietDescriptor(image: Buffer): Buffer | undefined {
-  for (let index = 0; index < MOST_DESCRIPTORS; index++) {
+  for (let index = 0; index < MAX_DESCRIPTORS; index++) {
     const at = (FIRST_DESCRIPTOR + index) * SECTOR;
     const descriptor = image.subarray(at, at + SECTOR);
     if (descriptor.length < SECTOR || descriptor.toString('latin1', 1, 6) !== 'CD001' || descriptor[0] === SET_END) return undefined;
@@ -72,9 +72,9 @@ function entriesOf(image: Buffer, { at: start, size }: Extent): readonly Entry[]
       .swap16()
       .toString('utf16le')
       .replace(/;\d{1,5}$/, '');
-    if (name === '' || name.length > LONGEST_NAME || name === '.' || name === '..' || /[/\0]/.test(name)) throw new Unreadable();
+    if (name === '' || name.length > MAX_NAME || name === '.' || name === '..' || /[/\0]/.test(name)) throw new Unreadable();
     entries.push({ ...extentOf(image, record), name, isFolder: (record[25]! & DIRECTORY_FLAG) !== 0 });
-    if (entries.length > MOST_ENTRIES) throw new Unreadable();
+    if (entries.length > MAX_ENTRIES) throw new Unreadable();
   }
   return entries;
 }
@@ -95,7 +95,7 @@ export function filesOfIso(image: Buffer, mostBytes: number): Readonly<Record<st
     for (const { name, isFolder, at, size } of entriesOf(image, folder)) {
       entries++;
       bytes += size;
-      if (entries > MOST_ENTRIES || bytes > mostBytes || paths.has(path + name)) throw new Unreadable();
+      if (entries > MAX_ENTRIES || bytes > mostBytes || paths.has(path + name)) throw new Unreadable();
       paths.add(path + name);
       if (isFolder) walk({ at, size }, `${path}${name}/`, depth + 1);
       else files.set(`${path}${name}`, image.subarray(at, at + size));

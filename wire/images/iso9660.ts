@@ -98,7 +98,7 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
     const folders = placed(root, naming);
     const tableSize = pathTable(folders, naming, () => 0, false).length;
     const tables = [take(tableSize), take(tableSize)] as const;
-    const sizes = folders.map((one) => records(one, naming, date, () => [0, 0]).length);
+    const sizes = folders.map((folder) => records(folder, naming, date, () => [0, 0]).length);
     return { naming, folders, tableSize, tables, sizes, sectors: sizes.map(take) };
   });
   const catalog = boots.length > 0 ? take(SECTOR) : 0;
@@ -121,7 +121,7 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
     put(descriptor({ naming, volume, publisher, sectors: next, tableSize, tables, top, date }), place);
     put(pathTable(folders, naming, sectorOf, false), tables[0]);
     put(pathTable(folders, naming, sectorOf, true), tables[1]);
-    folders.forEach((one, at) => put(records(one, naming, date, extent, folders[one.parent - 1]!.folder), sectors[at]!));
+    folders.forEach((folder, at) => put(records(folder, naming, date, extent, folders[folder.parent - 1]!.folder), sectors[at]!));
   });
   if (boots.length > 0) {
     put(bootRecord(catalog), sectorOfDescriptor('boot'));

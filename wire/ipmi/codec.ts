@@ -6,7 +6,7 @@ const CLASS = { asf: 0x06, ipmi: 0x07 } as const;
 /** §13.6, table 13-8. */
 export const AUTHENTICATION_TYPE = { none: 0x00, md5: 0x02, password: 0x04, rmcpPlus: 0x06 } as const;
 /** Longer packets are not IPMI: no message is that long. */
-const LONGEST_PACKET = 1024;
+const MAX_PACKET = 1024;
 
 /** Payload types (table 13-16). */
 export const PAYLOAD = {
@@ -53,7 +53,7 @@ const rmcp = (messageClass: number, ...parts: readonly Buffer[]): Buffer =>
 
 /** @returns undefined unless it is a known RMCP packet */
 export function decodePacket(bytes: Buffer): Packet | undefined {
-  if (bytes.length < 8 || bytes.length > LONGEST_PACKET || bytes[0] !== RMCP_VERSION) return undefined;
+  if (bytes.length < 8 || bytes.length > MAX_PACKET || bytes[0] !== RMCP_VERSION) return undefined;
   const messageClass = bytes[3]! & 0x9f;
   const session = bytes.subarray(4);
   if (messageClass === CLASS.asf) {

@@ -208,8 +208,12 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [CommandCode, Readonly<Record<
 ];
 /** Completion codes of a command that may succeed later. `notInPresentState` is not one: the machine's state does not pass by waiting. */
 const MAY_PASS: readonly number[] = [
-  ...[COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.noResponse],
-  ...[COMPLETION.repositoryInUpdate, COMPLETION.initialising],
+  COMPLETION.nodeBusy,
+  COMPLETION.timeout,
+  COMPLETION.outOfSpace,
+  COMPLETION.noResponse,
+  COMPLETION.repositoryInUpdate,
+  COMPLETION.initialising,
 ];
 /**
  * The same for single commands: the SEL is being erased, a FRU device is busy, another change of the boot options is in progress, no session is
@@ -235,12 +239,12 @@ export function mayPass({ completionCode, command, rakpStatus }: Refusal): boole
   if (command?.[0] === NET_FN.sensor) return SENSOR_MAY_PASS.includes(completionCode);
   return (
     MAY_PASS.includes(completionCode) ||
-    COMMAND_MAY_PASS.some(([one, own]) => own === completionCode && one[0] === command?.[0] && one[1] === command[1])
+    COMMAND_MAY_PASS.some(([candidate, own]) => own === completionCode && candidate[0] === command?.[0] && candidate[1] === command[1])
   );
 }
 /** @param command for completion codes that depend on the command */
 export function completionText(completionCode: number, command?: CommandCode): string {
-  const own = COMMAND_COMPLETION_TEXT.find(([one]) => one[0] === command?.[0] && one[1] === command[1])?.[1];
+  const own = COMMAND_COMPLETION_TEXT.find(([candidate]) => candidate[0] === command?.[0] && candidate[1] === command[1])?.[1];
   const text = own?.[completionCode] ?? COMPLETION_TEXT[completionCode] ?? 'command-specific or OEM code';
   return `${text} (completion code ${hex(completionCode)})`;
 }

@@ -26,10 +26,10 @@ interface IpmitoolOptions {
 }
 
 /** Most bytes of output: a BMC's data in it is not trusted. */
-const MOST_OUTPUT = 4 << 20;
+const MAX_OUTPUT = 4 << 20;
 /** Characters of output in an error, and in the log. */
-const MOST_IN_ERROR = 300;
-const MOST_LOGGED = 65_536;
+const MAX_IN_ERROR = 300;
+const MAX_LOGGED = 65_536;
 
 /** Patterns in the standard error of ipmitool 1.8 (`-v`), the most specific first → the failure. */
 const FAILURES: readonly (readonly [RegExp, IpmiFailure, (groups: readonly string[]) => string, Refusal?])[] = [
@@ -92,7 +92,7 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
     if (groups) return new IpmiError(kind, message(groups), more);
   }
   if (NO_ANSWER.test(text)) return unreachable(target);
-  return new IpmiError('protocol', `ipmitool failed: ${shortened(text.replace(/\s+/g, ' ').trim(), MOST_IN_ERROR) || 'no output'}`);
+  return new IpmiError('protocol', `ipmitool failed: ${shortened(text.replace(/\s+/g, ' ').trim(), MAX_IN_ERROR) || 'no output'}`);
 }
 
 /** The bytes that `raw` prints. Other output is ignored. */
@@ -112,10 +112,20 @@ export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | unde
   const { bridge } = target;
   const [first, second] = bridge?.hops ?? [];
   const hop = ({ channel, address }: NonNullable<typeof first>, names: readonly [string, string]): readonly string[] => [
-    ...[names[0], String(channel), names[1], byte(address)],
+    names[0],
+    String(channel),
+    names[1],
+    byte(address),
   ];
   return [
-    ...['-I', target.version === '1.5' ? 'lan' : 'lanplus', '-H', target.address, '-p', String(target.port), '-L', target.privilege],
+    '-I',
+    target.version === '1.5' ? 'lan' : 'lanplus',
+    '-H',
+    target.address,
+    '-p',
+    String(target.port),
+    '-L',
+    target.privilege,
     ...(target.username === '' ? [] : ['-U', target.username]),
     ...(cipherSuite === undefined ? [] : ['-C', String(cipherSuite)]),
     ...(bridge ? ['-m', byte(bridge.localAddress)] : []),
@@ -192,7 +202,10 @@ function execute(target: IpmiTarget, { command: [file, ...args], env, timeoutMs,
       args,
       {
         variables: env,
-        ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
+        maxBuffer: MAX_OUTPUT,
+        signal,
+        killSignal: 'SIGKILL',
+        encoding: 'latin1',
         ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
       },
       (error, stdout, stderr) => {
@@ -248,7 +261,12 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       ...loginArgs,
       ...(key ? ['-K'] : []),
       // Without -v it does not report why there is no session.
-      ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
+      '-v',
+      '-R',
+      String(tries),
+      '-N',
+      String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))),
+      ...command,
     ];
     const work = execute(target, {
       command: key ? ['sh', '-c', WITH_KEY, program, ...args] : [program, ...args],
@@ -257,7 +275,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       signal,
       onEnd: (stderr) => {
         void end().catch(() => {});
-        if (options.debug) log.debug('ipmitool', { args, stderr: shortened(stderr, MOST_LOGGED) });
+        if (options.debug) log.debug('ipmitool', { args, stderr: shortened(stderr, MAX_LOGGED) });
       },
     });
     try {

@@ -39,7 +39,9 @@ function lanSession(peer: Peer, password: Buffer, numbers: Numbers): Session {
     get bmcId() {
       return numbers.bmcId;
     },
-    ...{ request: 0, requests: 0, odd: false },
+    request: 0,
+    requests: 0,
+    odd: false,
     seal: (_, payload) => {
       const header = { authenticationType: numbers.authenticationType, sessionId: numbers.bmcId, sequence: numbers.next };
       if (numbers.next !== 0) numbers.next = nextSequence(numbers.next);

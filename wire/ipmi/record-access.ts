@@ -21,9 +21,9 @@ interface Link<T> {
 const FIRST = 0;
 const LAST = 0xffff;
 /** IDs in a row that are tried after a record whose successor is unknown. */
-const MOST_MISSES = 16;
+const MAX_MISSES = 16;
 /** Records that cost a whole timeout. */
-const MOST_SLOW = 1;
+const MAX_SLOW = 1;
 
 /**
  * Reads a chain of records, each of which has the ID of the next. The BMC's chain is not trusted: a record that cannot be read does not cost
@@ -41,12 +41,12 @@ export async function readChain<T>(
   const [asked, own] = [new Set<number>(), new Set<number>()];
   let fault: IpmiError | undefined;
   let [misses, slow, isWhole] = [0, 0, true];
-  for (let id = FIRST; id !== LAST && asked.size < most && misses <= MOST_MISSES && slow <= MOST_SLOW;) {
+  for (let id = FIRST; id !== LAST && asked.size < most && misses <= MAX_MISSES && slow <= MAX_SLOW;) {
     asked.add(id);
     const found = await read(id).catch((error: unknown): Link<T> => {
       if (!(error instanceof IpmiError) || !['completion', 'protocol', 'unreachable'].includes(error.kind)) throw error;
       if (error.kind === 'unreachable' || mayPass(error)) slow++;
-      if (error.kind === 'unreachable' && slow > MOST_SLOW) throw error;
+      if (error.kind === 'unreachable' && slow > MAX_SLOW) throw error;
       return { fault: error, next: FIRST };
     });
     if (!found && id === FIRST) break;

@@ -62,7 +62,12 @@ function rmcpPlusSession(
   let sent = 0;
   let received = newWindow;
   return {
-    ...{ route, bmcId, cipherSuite, request: 0, requests: 0, odd: false },
+    route,
+    bmcId,
+    cipherSuite,
+    request: 0,
+    requests: 0,
+    odd: false,
     seal: (payloadType, payload) => {
       sent = nextSequence(sent);
       return seal(keys, { payloadType, sessionId: bmcId, sequence: sent }, payload, random);
@@ -167,8 +172,15 @@ async function handshake(
   );
   if (!second) return again;
   const state: Handshake = {
-    ...{ suite, password, consoleId, bmcId, consoleRandom, role, username },
-    ...{ bmcRandom: Buffer.from(second.bmcRandom), guid: Buffer.from(second.guid) },
+    suite,
+    password,
+    consoleId,
+    bmcId,
+    consoleRandom,
+    role,
+    username,
+    bmcRandom: Buffer.from(second.bmcRandom),
+    guid: Buffer.from(second.guid),
     ...(target.kg ? { kg: target.kg } : {}),
   };
   if (!sameBytes(second.code, rakp2Code(state))) {

@@ -42,7 +42,7 @@ interface Pace {
 }
 export const newPace = (): Pace => ({ variation: 0, wait: 0 });
 /** Times `resendMs`: after this, even a slow BMC gets a repetition. */
-const LONGEST_WAIT = 8;
+const MAX_WAIT = 8;
 
 /** Learns from a response: the time since the first of `packets` packets. @internal */
 export function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
@@ -131,7 +131,7 @@ export async function exchange<T>(
   { deadline, signal }: Bounds,
 ): Promise<{ readonly answer: T; readonly resent: boolean } | undefined> {
   const { clock, sockets, pace, resendMs } = resources;
-  const first = Math.min(Math.max(pace.wait, resendMs), LONGEST_WAIT * resendMs);
+  const first = Math.min(Math.max(pace.wait, resendMs), MAX_WAIT * resendMs);
   const began = clock.now();
   for (let n = 0; n < tries; n++) {
     signal?.throwIfAborted();

@@ -69,7 +69,8 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
     const open = sockets.get(family);
     if (open) return open;
     const socket = createSocket({
-      ...{ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 },
+      type: family === 6 ? 'udp6' : 'udp4',
+      recvBufferSize: 1 << 20,
       // Peers are addresses already, and node would look each one up.
       lookup: (host, _options, done) => done(null, host, family),
     });
@@ -79,7 +80,7 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
       const packet = decodePacket(bytes);
       if (packet?.kind !== 'rmcp+' && packet?.kind !== 'lan') return;
       const id = packet.kind === 'lan' ? keyOf({ peer: { ...from, family } }) : consoleIdOf(packet);
-      if (id) for (const { read } of [...(listeners.get(id) ?? [])]) read(packet);
+      if (id) for (const { read } of Array.from(listeners.get(id) ?? [])) read(packet);
       // A refusal without our session ID is for all requests to that BMC.
       else if (id === 0)
         for (const { peer, read } of [...listeners.values()].flatMap((them) => [...them]))
@@ -98,12 +99,12 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
   // A packet that cannot be sent (no route at the moment) counts as lost, and is sent again.
   const send = (peer: Peer, bytes: Buffer): Promise<void> =>
     new Promise((done) => socketOf(peer.family).send(bytes, peer.port, peer.address, () => done()));
-  const add = (route: Route, one: Listener): (() => void) => {
+  const add = (route: Route, value: Listener): (() => void) => {
     const key = keyOf(route);
     const them = listeners.get(key) ?? new Set();
-    listeners.set(key, them.add(one));
+    listeners.set(key, them.add(value));
     return () => {
-      if (them.delete(one) && them.size === 0) listeners.delete(key);
+      if (them.delete(value) && them.size === 0) listeners.delete(key);
     };
   };
   return {

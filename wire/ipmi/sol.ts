@@ -26,7 +26,7 @@ export interface KeepAlive {
 const WITH = { encryption: 0x80, authentication: 0x40 } as const;
 const TRIES = 4;
 /** Most characters in a packet, whatever the BMC says. */
-const MOST = 200;
+const MAX = 200;
 
 /** Opens each packet once for all listeners: a second opening would reject its number as a duplicate. */
 function sharedOpening(session: Session): { readonly session: Session; readonly acceptAnyNumber: () => void } {
@@ -97,7 +97,7 @@ export async function startSol(
   // The inbound size includes the header of four bytes.
   const inboundSize = answer.readUInt16LE(5) - 4;
   const stream = createSolStream({
-    maxBytes: inboundSize >= 1 && inboundSize < MOST ? inboundSize : MOST,
+    maxBytes: inboundSize >= 1 && inboundSize < MAX ? inboundSize : MAX,
     resendMs: resources.resendMs,
     send: (payload) => void resources.sockets.send(session.route.peer, session.seal(PAYLOAD.sol, payload)),
     deliver,

@@ -73,7 +73,9 @@ export function createExchange(tls: TlsSettings): Exchange {
   const exchange = async (url: string, { method, headers = {}, body }: ServiceRequest, signal: AbortSignal): Promise<ServiceResponse> => {
     const isJson = body !== undefined && !(body instanceof Uint8Array);
     const answer = await request(url, {
-      ...{ method, dispatcher, signal },
+      method,
+      dispatcher,
+      signal,
       headers: { accept: 'application/json', ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers },
       ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
     });

@@ -47,8 +47,8 @@ export class KeystoneError extends Error {
 }
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
-const pauseOf = ({ pauseMs }: Retrying, attempt: number): number => pauseMs ?? Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
+const MAX_PAUSE_MS = 10_000;
+const pauseOf = ({ pauseMs }: Retrying, attempt: number): number => pauseMs ?? Math.min(FIRST_PAUSE_MS * 2 ** attempt, MAX_PAUSE_MS);
 
 /** Throws the error of a connection that failed. */
 export const throwUnreachable =

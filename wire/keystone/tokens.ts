@@ -40,7 +40,7 @@ const domainOf = (value: unknown): NamedDomain => {
 const ownedOf = (value: Readonly<Record<string, unknown>>) => ({ ...domainOf(value), domain: domainOf(value['domain']) });
 
 /** Most characters of all rules of a token. More than a hundred of the longest rules fit. */
-const MOST_RULE_TEXT = 32 * 1024;
+const MAX_RULE_TEXT = 32 * 1024;
 /** Rules that are not understood, and too many of them, allow nothing. */
 function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
   const rules = isObject(credential) ? credential['access_rules'] : undefined;
@@ -49,7 +49,7 @@ function accessRulesOf(credential: unknown): readonly AccessRule[] | null {
     typeof service === 'string' && typeof method === 'string' && typeof path === 'string' ? [{ service, method, path }] : [],
   );
   const length = known.reduce((sum, { service, method, path }) => sum + service.length + method.length + path.length, 0);
-  return length > MOST_RULE_TEXT ? [] : known;
+  return length > MAX_RULE_TEXT ? [] : known;
 }
 
 /** @returns undefined: these are not the contents of a token */

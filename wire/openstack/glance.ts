@@ -35,21 +35,31 @@ export function glanceId(href: string): string | undefined {
 
 /** Glance's own members of an image. The others are properties that the image's owner added. */
 const STANDARD = new Set([
-  ...['id', 'name', 'status', 'visibility', 'owner', 'size', 'virtual_size', 'disk_format', 'container_format', 'checksum', 'tags'],
-  ...[
-    'os_hash_algo',
-    'os_hash_value',
-    'os_hidden',
-    'protected',
-    'min_disk',
-    'min_ram',
-    'created_at',
-    'updated_at',
-    'file',
-    'schema',
-    'self',
-  ],
-  ...['locations', 'direct_url', 'stores'],
+  'id',
+  'name',
+  'status',
+  'visibility',
+  'owner',
+  'size',
+  'virtual_size',
+  'disk_format',
+  'container_format',
+  'checksum',
+  'tags',
+  'os_hash_algo',
+  'os_hash_value',
+  'os_hidden',
+  'protected',
+  'min_disk',
+  'min_ram',
+  'created_at',
+  'updated_at',
+  'file',
+  'schema',
+  'self',
+  'locations',
+  'direct_url',
+  'stores',
 ]);
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
@@ -84,7 +94,7 @@ export async function membersOf(glance: ServiceClient, id: string, call: Service
   const { body } = await glance.request(`/images/${id}/members`, call);
   const members = isObject(body) ? body['members'] : undefined;
   return Array.isArray(members)
-    ? members.flatMap((one) => (isObject(one) && typeof one['member_id'] === 'string' ? [one['member_id']] : []))
+    ? members.flatMap((member) => (isObject(member) && typeof member['member_id'] === 'string' ? [member['member_id']] : []))
     : [];
 }
 

@@ -137,11 +137,11 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
     logins.set(key, state);
     const exit = (): void => {
       state.users--;
-      for (const [oldest, one] of logins) {
+      for (const [oldest, item] of logins) {
         if (logins.size <= maxSessions || closed) break;
-        if (one.users > 0) continue;
+        if (item.users > 0) continue;
         logins.delete(oldest);
-        startLogout(one);
+        startLogout(item);
       }
     };
     return { state, exit };

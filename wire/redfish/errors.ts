@@ -52,7 +52,7 @@ export function echoesOf(secrets: readonly (string | undefined)[]): Echoes | und
   const texts = secrets.filter((secret) => secret !== undefined && secret.length >= SHORTEST_ECHO) as string[];
   if (texts.length === 0) return undefined;
   const escaped = texts
-    .sort((one, other) => other.length - one.length)
+    .sort((left, right) => right.length - left.length)
     .map((text) => text.replace(/\W/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`));
   return { pattern: new RegExp(escaped.join('|'), 'gu'), written: texts.map((text) => JSON.stringify(text).slice(1, -1)) };
 }
@@ -137,9 +137,9 @@ export function errorWords(body: unknown): { readonly words: string; readonly me
   ];
   const more = extended
     .map(wordsOf)
-    .filter((one) => one !== undefined && one !== message)
+    .filter((candidate) => candidate !== undefined && candidate !== message)
     .join(' ');
-  const main = [code, message].filter((one) => one !== undefined).join(': ');
+  const main = [code, message].filter((candidate) => candidate !== undefined).join(': ');
   const words = main === '' ? more || 'unknown error' : `${main}${more === '' ? '' : ` Extended information: ${more}`}`;
   const ids = [code, ...extended.map((info) => textOf(member(info, 'MessageId')))];
   return {

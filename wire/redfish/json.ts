@@ -20,4 +20,4 @@ export const textOf = (value: unknown): string | undefined => (typeof value === 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
 /** The texts of a list, such as AllowableValues; undefined for anything else. */
 export const textsOf = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) ? (value as unknown[]).filter((one) => typeof one === 'string') : undefined;
+  Array.isArray(value) ? (value as unknown[]).filter((candidate) => typeof candidate === 'string') : undefined;

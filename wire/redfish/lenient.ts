@@ -71,7 +71,11 @@ export function lenientRequest(
     const socket = connectionTo(url, tls);
     const request = httpRequest(
       {
-        ...{ path, method, signal, host: url.host, insecureHTTPParser: true },
+        path,
+        method,
+        signal,
+        host: url.host,
+        insecureHTTPParser: true,
         headers: {
           ...headers,
           host: url.host,

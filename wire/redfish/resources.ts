@@ -65,11 +65,11 @@ async function membersOf(ask: SendRedfishRequest, path: string): Promise<Readonl
     pages.add(page);
     if (pages.size > MAX_PAGES) throw new RedfishError('protocol', `${path} has more than ${MAX_PAGES} pages`);
     const { body }: RedfishAnswer = await ask('GET', page);
-    for (const one of listOf(member(body, 'Members'))) {
-      const link = linkOf(one);
+    for (const item of listOf(member(body, 'Members'))) {
+      const link = linkOf(item);
       if (link === undefined || found.has(link)) continue;
       if (found.size >= MAX_MEMBERS) throw new RedfishError('protocol', `${path} has more than ${MAX_MEMBERS} members`);
-      found.set(link, Object.keys(one as object).length > 1 ? one : undefined);
+      found.set(link, Object.keys(item as object).length > 1 ? item : undefined);
     }
     page = textOf(member(body, 'Members@odata.nextLink'));
   }
@@ -164,7 +164,7 @@ export function actionOf({ body }: Pick<RedfishResource, 'body'>, name: string):
       if (listed || info === undefined) return listed;
       try {
         const { body: described } = await ask('GET', info);
-        const found = listOf(member(described, 'Parameters')).find((one) => member(one, 'Name') === parameter);
+        const found = listOf(member(described, 'Parameters')).find((candidate) => member(candidate, 'Name') === parameter);
         const values = textsOf(member(found, 'AllowableValues'));
         return values?.length ? values : undefined;
       } catch (error) {

@@ -230,7 +230,11 @@ export async function exchange(
 
   const send = (at: string, more: Readonly<Record<string, string>>): Promise<Answered> => {
     const request = {
-      ...{ origin, path: at, method, signal: stop.signal, body: content },
+      origin,
+      path: at,
+      method,
+      signal: stop.signal,
+      body: content,
       headers: {
         accept: 'application/json',
         // Some services give compressed responses weak ETags, which they then do not accept.

@@ -12,7 +12,7 @@ const PACKET_ADD_MEMBERSHIP = 1;
 const PACKET_MR_PROMISC = 1;
 const POLLIN = 1;
 /** More than a frame on usual links. Larger frames are truncated. */
-const LONGEST = 9216;
+const MAX = 9216;
 /** Longest wait of one poll(2): then an abort is noticed. */
 const SLICE_MS = 500;
 
@@ -95,8 +95,8 @@ export async function firstFrames(
       });
       await c.poll(descriptors, waiting.length, Math.ceil(Math.min(left, SLICE_MS)));
       for (const { name, fd } of waiting) {
-        const frame = Buffer.alloc(LONGEST);
-        const length = c.recv(fd, frame, LONGEST, 0);
+        const frame = Buffer.alloc(MAX);
+        const length = c.recv(fd, frame, MAX, 0);
         if (length > 0) found.set(name, frame.subarray(0, length));
       }
     }

@@ -28,11 +28,11 @@ export const noopSwitchDriver: Pick<SwitchWorker, 'change'> = { change: async ()
  * further commands of ovs-vsctl do.
  */
 const PORT = /^[\w./:@+][\w./:@+-]*(?: [\w./:@+][\w./:@+-]*)?$/;
-const LONGEST_PORT = 128;
+const MAX_PORT = 128;
 
 function check(port: string, { mode, nativeVlan, allowedVlans }: PortVlans, permitted: readonly number[] | null, name: string): number {
-  if (port.length > LONGEST_PORT || !PORT.test(port))
-    throw new SwitchError(`${JSON.stringify(port.slice(0, LONGEST_PORT))} is not the name of a switch port`);
+  if (port.length > MAX_PORT || !PORT.test(port))
+    throw new SwitchError(`${JSON.stringify(port.slice(0, MAX_PORT))} is not the name of a switch port`);
   if (!['access', 'trunk'].includes(mode)) throw new SwitchError('mode must be one of: access, trunk');
   if (nativeVlan === null || nativeVlan < 1 || nativeVlan > 4094)
     throw new SwitchError('native_vlan must be an integer between 1 and 4094');

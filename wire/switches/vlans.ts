@@ -1,6 +1,6 @@
 /** VLAN numbers as operators write them: `100,102-104`. */
 
-const MOST = 4094;
+const MAX = 4094;
 
 /** A number of a VLAN, or undefined. White space around it is allowed, as in Python's int(). */
 const numberOf = (text: string): number | undefined => (/^\s*[+-]?\d{1,9}\s*$/.test(text) ? Number(text) : undefined);
@@ -22,11 +22,11 @@ export function parseVlans(given: string | readonly string[]): readonly number[]
       const what = rest.length === 0 ? `Invalid VLAN ID "${item}"` : `Invalid VLAN range format "${item}"`;
       throw new Error(`${what}: invalid literal for int() with base 10: '${wrong.trim()}'`);
     }
-    if (start < 1 || end > MOST)
+    if (start < 1 || end > MAX)
       throw new Error(
         rest.length === 0
-          ? `VLAN ID must be between 1 and ${MOST}, got ${start}`
-          : `VLAN IDs must be between 1 and ${MOST}, got range ${start}-${end}`,
+          ? `VLAN ID must be between 1 and ${MAX}, got ${start}`
+          : `VLAN IDs must be between 1 and ${MAX}, got range ${start}-${end}`,
       );
     if (start > end) throw new Error(`Invalid VLAN range ${start}-${end}: start must be less than or equal to end`);
     for (let vlan = start; vlan <= end; vlan++) found.add(vlan);

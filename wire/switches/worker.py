@@ -11,11 +11,11 @@ import re
 import sys
 import threading
 
-MOST_TOGETHER = 256
+MAX_TOGETHER = 256
 # netmiko pauses after each text that it sends, and gives up after 15 seconds whatever the number of commands.
 COMMANDS_IN_A_TEXT = 8
 # ovs-vsctl waits after each call until the daemon has applied it, but takes several commands at once. Terminals have lines of 4096 bytes.
-OVS, LONGEST_LINE = 'ovs-vsctl ', 3000
+OVS, MAX_LINE = 'ovs-vsctl ', 3000
 READ_TIMEOUT, READ_TIMEOUT_OF_A_COMMAND = 15, 0.2
 
 
@@ -33,7 +33,7 @@ def ovs_lines(commands):
     lines = []
     for command in commands:
         more = ' -- ' + command[len(OVS):]
-        if lines and len(lines[-1]) + len(more) <= LONGEST_LINE:
+        if lines and len(lines[-1]) + len(more) <= MAX_LINE:
             lines[-1] += more
         else:
             lines.append(command)
@@ -62,7 +62,7 @@ class Switch:
     def work(self):
         while True:
             changes = [self.changes.get()]
-            while len(changes) < MOST_TOGETHER and not self.changes.empty():
+            while len(changes) < MAX_TOGETHER and not self.changes.empty():
                 changes.append(self.changes.get())
             self.make(changes)
 

@@ -24,8 +24,8 @@ export interface SwitchWorker {
 
 /** A switch that does not answer takes a minute, and changes that wait for it may take several such turns. */
 const LIMIT_MS = 300_000;
-const MOST_WAITING = 10_000;
-const MOST_TEXT = 2000;
+const MAX_WAITING = 10_000;
+const MAX_TEXT = 2000;
 const script = (): string => {
   const places = ['.', '../../../wire/switches', '../../../../wire/switches'].map((folder) => join(__dirname, folder, 'worker.py'));
   const found = places.find((path) => existsSync(path));
@@ -64,13 +64,13 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
     const child = startProgram('switches', python, ['-u', script()], { stdio: ['pipe', 'pipe', 'pipe'] }) as ChildProcessWithoutNullStreams;
     const waiting: Running['waiting'] = new Map();
     let errors = '';
-    child.stderr.on('data', (data: Buffer) => (errors = (errors + data.toString()).slice(-MOST_TEXT)));
+    child.stderr.on('data', (data: Buffer) => (errors = (errors + data.toString()).slice(-MAX_TEXT)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { id, error } = answerIn(line);
       const one = waiting.get(id ?? -1);
       waiting.delete(id ?? -1);
       if (error === undefined) one?.done();
-      else one?.fail(new Error(shortened(error, MOST_TEXT)));
+      else one?.fail(new Error(shortened(error, MAX_TEXT)));
     });
     const ended = new Promise<void>((resolve) => {
       const finish = (why: string): void => {
@@ -92,7 +92,7 @@ export function createSwitchWorker(python: string, switches: Readonly<Record<str
       new Promise((resolve, reject) => {
         running ??= start();
         const { waiting, child } = running;
-        if (waiting.size >= MOST_WAITING) throw new Error(`more than ${MOST_WAITING} changes wait for switches`);
+        if (waiting.size >= MAX_WAITING) throw new Error(`more than ${MAX_WAITING} changes wait for switches`);
         const id = next++;
         const limit = timeoutSignal(LIMIT_MS, signal);
         const leave = (): void => {

@@ -1,7 +1,7 @@
 /** The PCI devices that the hook `accelerators` recognizes. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import type { Accelerator } from '../../core/accelerator';
+import type { Accelerator } from '../../hardware/accelerator';
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 
@@ -29,7 +29,7 @@ export async function readAccelerators(path: string | null): Promise<readonly Ac
   try {
     const list = (parse(await readFile(path, 'utf8')) as { readonly pci_devices?: unknown } | null)?.pci_devices;
     if (!Array.isArray(list)) throw new Error('pci_devices should contain a list of devices');
-    if (!list.every((one) => isObject(one) && one['vendor_id'] && one['device_id']))
+    if (!list.every((candidate) => isObject(candidate) && candidate['vendor_id'] && candidate['device_id']))
       throw new Error('one of the PCI devices is missing vendor_id or device_id');
     return list as readonly Accelerator[];
   } catch (error) {

@@ -14,7 +14,9 @@ export function accelerators(data: InspectionData): readonly Change[] {
   const devices = pciDevices(data);
   if (devices.length === 0) return [];
   const value = devices.flatMap((device) => {
-    const known = data.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
+    const known = data.accelerators.find(
+      (accelerator) => accelerator.vendor_id === device['vendor_id'] && accelerator.device_id === device['product_id'],
+    );
     return known ? [{ ...known, pci_address: device['bus'] ?? null }] : [];
   });
   return [{ on: 'property', name: 'accelerators', value }];
@@ -26,7 +28,10 @@ export function pciAliases(texts: readonly string[]): readonly Readonly<Record<'
   try {
     const list = (JSON.parse(`[${texts.filter((text) => text !== '').join(',')}]`) as readonly unknown[]).flat();
     const right = list.every(
-      (one) => isObject(one) && Object.keys(one).sort().join() === names.join() && names.every((name) => typeof one[name] === 'string'),
+      (candidate) =>
+        isObject(candidate) &&
+        Object.keys(candidate).sort().join() === names.join() &&
+        names.every((name) => typeof candidate[name] === 'string'),
     );
     if (!right) throw new Error('each entry has exactly vendor_id, product_id and name');
     return list as ReturnType<typeof pciAliases>;
@@ -38,7 +43,7 @@ export function pciCounts({ pluginData, options }: InspectionData): readonly Cha
   const devices = objectsOf(pluginData['pci_devices']);
   return pciAliases(options['inspector.pci_device_alias']).flatMap(
     ({ vendor_id: vendor, product_id: product, name }): readonly Change[] => {
-      const count = devices.filter((one) => one['vendor_id'] === vendor && one['product_id'] === product).length;
+      const count = devices.filter((device) => device['vendor_id'] === vendor && device['product_id'] === product).length;
       return count > 0 ? [{ on: 'capability', name, value: String(count) }] : [];
     },
   );
@@ -49,7 +54,7 @@ export function raidDevice({ node, inventory, previous }: InspectionData): reado
   const serials = (of: unknown): readonly unknown[] => objectsOf(of).flatMap(({ serial }) => (serial ? [serial] : []));
   if (Object.hasOwn(node.properties, 'root_device') || !previous) return [];
   const before = serials(previous.disks);
-  const [serial, ...more] = serials(inventory.disks).filter((one) => !before.includes(one));
+  const [serial, ...more] = serials(inventory.disks).filter((candidate) => !before.includes(candidate));
   return serial === undefined || more.length > 0 ? [] : [{ on: 'property', name: 'root_device', value: { serial } }];
 }
 

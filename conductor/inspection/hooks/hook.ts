@@ -5,7 +5,7 @@
 import type { Options } from '../../../config/options';
 import { Fault } from '../../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
-import type { Accelerator } from '../../core/accelerator';
+import type { Accelerator } from '../../hardware/accelerator';
 
 export type Change =
   | { readonly on: 'property'; readonly name: string; readonly value: unknown }

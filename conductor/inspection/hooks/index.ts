@@ -15,7 +15,7 @@ function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDis
   const skipped = node.properties.skip_block_devices;
   try {
     const disks: readonly InventoryDisk[] = Array.isArray(inventory.disks) ? inventory.disks : [];
-    const skip = (Array.isArray(skipped) ? (skipped as unknown[]) : []).flatMap((one) => matchDisks(disks, parseHints(one)));
+    const skip = (Array.isArray(skipped) ? (skipped as unknown[]) : []).flatMap((item) => matchDisks(disks, parseHints(item)));
     const [found] = matchDisks(
       disks.filter((disk) => !skip.includes(disk)),
       parseHints(hints),
@@ -111,13 +111,13 @@ export const HOOKS: readonly Hook[] = [
 
 const shown = (option: string): string => option.replace(/^([^.]*)\.(.*)$/, '[$1]$2');
 const unknownHook = (name: string, option: string): string =>
-  `${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((one) => one.name).join(', ')}`;
+  `${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((hook) => hook.name).join(', ')}`;
 /**
  * Throws an Error for the operator.
  * @param option `section.name` of the option that names the hook
  */
 export function hookOf(name: string, option: string): Hook {
-  const hook = HOOKS.find((one) => one.name === name);
+  const hook = HOOKS.find((candidate) => candidate.name === name);
   if (!hook) throw new Error(unknownHook(name, option));
   return hook;
 }
@@ -130,7 +130,7 @@ export function hookOf(name: string, option: string): Hook {
 export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
   const problems: string[] = [];
   const hooks = names.flatMap((name, at): readonly Hook[] => {
-    const hook = HOOKS.find((one) => one.name === name);
+    const hook = HOOKS.find((candidate) => candidate.name === name);
     const missing = (hook?.after ?? []).filter((other) => !names.slice(0, at).includes(other));
     if (missing.length > 0) problems.push(`${shown(option)}: ${name} needs ${missing.join(', ')} before it`);
     if (!hook) problems.push(unknownHook(name, option));

@@ -9,13 +9,12 @@ export interface Tlv {
 type Facts = Record<string, unknown>;
 
 /** §8: the length field has 9 bits. */
-const LONGEST = 511;
+const MAX = 511;
 /** Parses a pair of type and hexadecimal text; undefined if it is malformed. Malformed TLVs are ignored. */
 export function tlvOf(pair: unknown): Tlv | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [type, text] = pair as readonly unknown[];
-  if (!Number.isInteger(type) || typeof text !== 'string' || text.length > 2 * LONGEST || !/^(?:[0-9a-f]{2})*$/i.test(text))
-    return undefined;
+  if (!Number.isInteger(type) || typeof text !== 'string' || text.length > 2 * MAX || !/^(?:[0-9a-f]{2})*$/i.test(text)) return undefined;
   return { type: type as number, value: Buffer.from(text, 'hex') };
 }
 
@@ -116,31 +115,78 @@ const DOT1: Readonly<Record<number, Parse>> = {
 
 /** RFC 4836, ifMauAutoNegCapBits, from bit 14 down. */
 const PHYSICAL: readonly string[] = [
-  ...['10BASE-T hdx', '10BASE-T fdx', '10BASE-T4', '100BASE-TX hdx', '100BASE-TX fdx', '100BASE-T2 hdx', '100BASE-T2 fdx', 'PAUSE fdx'],
-  ...['Asym PAUSE fdx', 'Sym PAUSE fdx', 'Asym and Sym PAUSE fdx', '1000BASE-X hdx', '1000BASE-X fdx', '1000BASE-T hdx', '1000BASE-T fdx'],
+  '10BASE-T hdx',
+  '10BASE-T fdx',
+  '10BASE-T4',
+  '100BASE-TX hdx',
+  '100BASE-TX fdx',
+  '100BASE-T2 hdx',
+  '100BASE-T2 fdx',
+  'PAUSE fdx',
+  'Asym PAUSE fdx',
+  'Sym PAUSE fdx',
+  'Asym and Sym PAUSE fdx',
+  '1000BASE-X hdx',
+  '1000BASE-X fdx',
+  '1000BASE-T hdx',
+  '1000BASE-T fdx',
 ];
 /** RFC 4836, dot3MauType. */
 const MAU_TYPES: readonly string[] = [
-  ...['Unknown', 'AUI', '10BASE-5', 'FOIRL', '10BASE-2', '10BASE-T duplex mode unknown', '10BASE-FP', '10BASE-FB'],
-  ...['10BASE-FL duplex mode unknown', '10BROAD36', '10BASE-T half duplex', '10BASE-T full duplex', '10BASE-FL half duplex'],
-  ...['10BASE-FL full duplex', '100 BASE-T4', '100BASE-TX half duplex', '100BASE-TX full duplex', '100BASE-FX half duplex'],
-  ...['100BASE-FX full duplex', '100BASE-T2 half duplex', '100BASE-T2 full duplex', '1000BASE-X half duplex', '1000BASE-X full duplex'],
-  ...['1000BASE-LX half duplex', '1000BASE-LX full duplex', '1000BASE-SX half duplex', '1000BASE-SX full duplex'],
-  ...['1000BASE-CX half duplex', '1000BASE-CX full duplex', '1000BASE-T half duplex', '1000BASE-T full duplex', '10GBASE-X', '10GBASE-LX4'],
-  ...[
-    '10GBASE-R',
-    '10GBASE-ER',
-    '10GBASE-LR',
-    '10GBASE-SR',
-    '10GBASE-W',
-    '10GBASE-EW',
-    '10GBASE-LW',
-    '10GBASE-SW',
-    '10GBASE-CX4',
-    '2BASE-TL',
-  ],
-  ...['10PASS-TS', '100BASE-BX10D', '100BASE-BX10U', '100BASE-LX10', '1000BASE-BX10D', '1000BASE-BX10U', '1000BASE-LX10', '1000BASE-PX10D'],
-  ...['1000BASE-PX10U', '1000BASE-PX20D', '1000BASE-PX20U'],
+  'Unknown',
+  'AUI',
+  '10BASE-5',
+  'FOIRL',
+  '10BASE-2',
+  '10BASE-T duplex mode unknown',
+  '10BASE-FP',
+  '10BASE-FB',
+  '10BASE-FL duplex mode unknown',
+  '10BROAD36',
+  '10BASE-T half duplex',
+  '10BASE-T full duplex',
+  '10BASE-FL half duplex',
+  '10BASE-FL full duplex',
+  '100 BASE-T4',
+  '100BASE-TX half duplex',
+  '100BASE-TX full duplex',
+  '100BASE-FX half duplex',
+  '100BASE-FX full duplex',
+  '100BASE-T2 half duplex',
+  '100BASE-T2 full duplex',
+  '1000BASE-X half duplex',
+  '1000BASE-X full duplex',
+  '1000BASE-LX half duplex',
+  '1000BASE-LX full duplex',
+  '1000BASE-SX half duplex',
+  '1000BASE-SX full duplex',
+  '1000BASE-CX half duplex',
+  '1000BASE-CX full duplex',
+  '1000BASE-T half duplex',
+  '1000BASE-T full duplex',
+  '10GBASE-X',
+  '10GBASE-LX4',
+  '10GBASE-R',
+  '10GBASE-ER',
+  '10GBASE-LR',
+  '10GBASE-SR',
+  '10GBASE-W',
+  '10GBASE-EW',
+  '10GBASE-LW',
+  '10GBASE-SW',
+  '10GBASE-CX4',
+  '2BASE-TL',
+  '10PASS-TS',
+  '100BASE-BX10D',
+  '100BASE-BX10U',
+  '100BASE-LX10',
+  '1000BASE-BX10D',
+  '1000BASE-BX10U',
+  '1000BASE-LX10',
+  '1000BASE-PX10D',
+  '1000BASE-PX10U',
+  '1000BASE-PX20D',
+  '1000BASE-PX20U',
 ];
 /** 802.3 §79. */
 const DOT3: Readonly<Record<number, Parse>> = {
@@ -190,7 +236,7 @@ export function lldpFacts(tlvs: readonly Tlv[]): Readonly<Record<string, unknown
 
 /** The link of a port. A chassis is identified by its MAC address only. */
 export function lldpLink(tlvs: readonly Tlv[]): Readonly<Record<'port_id' | 'switch_id' | 'switch_info', string | undefined>> {
-  const valueOf = (type: number): Buffer | undefined => tlvs.find((one) => one.type === type)?.value;
+  const valueOf = (type: number): Buffer | undefined => tlvs.find((tlv) => tlv.type === type)?.value;
   const chassis = valueOf(1);
   const [port, name] = [valueOf(2), valueOf(5)];
   return {

@@ -6,43 +6,43 @@ import type { Change, InspectionData } from './hook';
 import { normalMac } from './interfaces';
 
 /** LLDP data of more interfaces is ignored. */
-const MOST_INTERFACES = 64;
+const MAX_INTERFACES = 64;
 /** A frame of 1500 bytes has at most 750 TLVs (§8.4: two bytes each). The rest is ignored. */
-const MOST_TLVS = 750;
+const MAX_TLVS = 750;
 
 /** Interfaces by name. `known`: only those that `validate-interfaces` accepted as well-formed. */
 function interfacesOf(
   { inventory, pluginData }: InspectionData,
   known: boolean,
-): readonly { readonly name: string; readonly mac: string; readonly one: JsonObject }[] {
+): readonly { readonly name: string; readonly mac: string; readonly item: JsonObject }[] {
   const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (JsonObject | null)[];
   const accepted = pluginData['all_interfaces'] as object | undefined;
-  return all.flatMap((one) => {
-    const mac = normalMac(one?.['mac_address']);
-    const name = one?.['name'];
-    if (!one || mac === undefined || typeof name !== 'string' || (known && !Object.hasOwn(accepted ?? {}, name))) return [];
-    return [{ name, mac, one }];
+  return all.flatMap((item) => {
+    const mac = normalMac(item?.['mac_address']);
+    const name = item?.['name'];
+    if (!item || mac === undefined || typeof name !== 'string' || (known && !Object.hasOwn(accepted ?? {}, name))) return [];
+    return [{ name, mac, item }];
   });
 }
 /** Undefined if the interface has none. `whole` is false if one is malformed. */
 function tlvsOf(
   { pluginData }: InspectionData,
   name: string,
-  one: JsonObject,
+  item: JsonObject,
 ): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
   const raw = pluginData['lldp_raw'];
   const given =
-    (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as JsonObject)[name] : undefined) ?? one['lldp'];
+    (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as JsonObject)[name] : undefined) ?? item['lldp'];
   if (!Array.isArray(given)) return undefined;
-  const tlvs = given.slice(0, MOST_TLVS).map(tlvOf);
+  const tlvs = given.slice(0, MAX_TLVS).map(tlvOf);
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
 }
 
 export function parseLldp(data: InspectionData): readonly Change[] {
   const parsed = interfacesOf(data, false)
-    .slice(0, MOST_INTERFACES)
-    .flatMap(({ name, one }) => {
-      const facts = lldpFacts(tlvsOf(data, name, one)?.tlvs ?? []);
+    .slice(0, MAX_INTERFACES)
+    .flatMap(({ name, item }) => {
+      const facts = lldpFacts(tlvsOf(data, name, item)?.tlvs ?? []);
       return Object.keys(facts).length > 0 ? [[name, facts] as const] : [];
     });
   if (parsed.length === 0) return [];
@@ -52,8 +52,8 @@ export function parseLldp(data: InspectionData): readonly Change[] {
 
 /** Values that an operator or an earlier inspection set stay. */
 export function localLinks(data: InspectionData): readonly Change[] {
-  return interfacesOf(data, true).flatMap(({ name, mac, one }): readonly Change[] => {
-    const received = tlvsOf(data, name, one);
+  return interfacesOf(data, true).flatMap(({ name, mac, item }): readonly Change[] => {
+    const received = tlvsOf(data, name, item);
     if (!received?.whole) return [];
     const before = data.ports.find(({ address }) => address === mac)?.local_link_connection ?? {};
     const found = Object.entries(lldpLink(received.tlvs)).filter(([key, value]) => value !== undefined && !Object.hasOwn(before, key));
@@ -73,8 +73,8 @@ export function cidrMap(entries: readonly string[]): readonly { readonly covers:
 }
 export function physicalNetworks(data: InspectionData): readonly Change[] {
   const map = cidrMap(data.options['inspector.physical_network_cidr_map']);
-  return interfacesOf(data, true).flatMap(({ mac, one }): readonly Change[] => {
-    const addresses = [one['ipv4_address'], one['ipv6_address']].filter((value) => typeof value === 'string');
+  return interfacesOf(data, true).flatMap(({ mac, item }): readonly Change[] => {
+    const addresses = [item['ipv4_address'], item['ipv6_address']].filter((value) => typeof value === 'string');
     const name = addresses.flatMap((address) => map.find(({ covers }) => covers(address))?.name ?? [])[0];
     const before = data.ports.find(({ address }) => address === mac);
     if (name === undefined || before?.physical_network === name) return [];

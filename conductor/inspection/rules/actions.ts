@@ -108,7 +108,7 @@ function extend(record: Record<string, unknown>, fields: Fields, { path, value, 
   set(record, fields, path, extended(before, value, unique));
 }
 const extended = (list: readonly unknown[], value: unknown, unique: unknown): readonly unknown[] =>
-  toBoolean(unique ?? false) && list.some((one) => equal(one, value)) ? list : [...list, value];
+  toBoolean(unique ?? false) && list.some((candidate) => equal(candidate, value)) ? list : [...list, value];
 function remove(record: Record<string, unknown>, fields: Fields, path: unknown): void {
   const parts = partsOf(path);
   if (parts.length === 1 || !Object.hasOwn(fields, parts[0]!)) throw new Error(`${repr(parts[0])} cannot be removed by a rule`);
@@ -151,7 +151,7 @@ const LEVELS: Readonly<Record<string, 'debug' | 'info' | 'warn' | 'error'>> = {
   critical: 'error',
 };
 const texts = (value: unknown): Readonly<Record<string, string>> =>
-  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, str(one)])) : {};
+  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, str(entry)])) : {};
 const positive = (value: unknown, name: string): number => {
   const number = Number(value);
   if (!(number > 0)) throw actionFailure(`Invalid parameter: ${name} must be greater than zero`);
@@ -198,7 +198,7 @@ export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
     },
   ),
   'remove-trait': ({ node }, { name }) => {
-    node['traits'] = (node['traits'] as readonly string[]).filter((one) => one !== name);
+    node['traits'] = (node['traits'] as readonly string[]).filter((trait) => trait !== name);
   },
   'set-plugin-data': reportingFailure(
     ({ path }) => `Failed to set plugin data at ${str(path)}`,

@@ -42,9 +42,9 @@ export async function readBuiltInRules(path: string | null): Promise<readonly In
     fail('', error);
   }
   if (!Array.isArray(list)) return fail('', new Error('it must contain a list of rules'));
-  return list.map((one: unknown, at) => {
+  return list.map((item: unknown, at) => {
     try {
-      return ruleOf(one, at);
+      return ruleOf(item, at);
     } catch (error) {
       return fail(`rule ${at + 1}: `, error);
     }

@@ -7,7 +7,7 @@ import type { ApiCall } from './actions';
 
 const LATER: readonly number[] = [429, 500, 502, 503, 504];
 /** Seconds; urllib3 has the same limit. */
-const LONGEST_PAUSE = 120;
+const MAX_PAUSE = 120;
 
 interface Calling {
   readonly clock: Clock;
@@ -41,9 +41,7 @@ export async function callApi(
     };
     await retry({ clock, signal }, call, (error, attempt) => {
       const isFinal = error instanceof ErrorResponse && !LATER.includes(error.status);
-      return isFinal || attempt > retries || signal.aborted
-        ? undefined
-        : Math.min(backoffFactor * 2 ** (attempt - 1), LONGEST_PAUSE) * 1000;
+      return isFinal || attempt > retries || signal.aborted ? undefined : Math.min(backoffFactor * 2 ** (attempt - 1), MAX_PAUSE) * 1000;
     });
   } finally {
     await dispatcher.destroy();

@@ -18,9 +18,9 @@ const FROM_MACHINE = ['inventory', 'plugin_data'];
 /** Masks secrets at every depth. */
 function masked(value: unknown, name?: string): unknown {
   if (name !== undefined && SECRETS.includes(name)) return MASK;
-  if (Array.isArray(value)) return value.map((one) => masked(one));
+  if (Array.isArray(value)) return value.map((item) => masked(item));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, masked(one, key)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, masked(entry, key)]));
 }
 
 interface RuleRun extends RuleEffects {
@@ -37,9 +37,9 @@ const namesIn = ({ draft }: RuleRun, item: readonly unknown[]): Names => ({
 /** Calls `change` for each text of a value, keys included. */
 function mapTexts(value: unknown, change: (text: string) => unknown): unknown {
   if (typeof value === 'string') return change(value);
-  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change));
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(change(key)), mapTexts(one, change)]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [String(change(key)), mapTexts(entry, change)]));
 }
 /** The text with its fields replaced. The item of a loop may have fields too; text from the machine has none. Throws FormatError. */
 function replaced({ masksSecrets }: RuleRun, template: string, names: Names): string {
@@ -118,7 +118,7 @@ export async function applyRules(
   effects: RuleEffects,
 ): Promise<void> {
   const policy = options['inspection_rules.mask_secrets'];
-  for (const rule of [...rules].sort((one, other) => other.priority - one.priority)) {
+  for (const rule of [...rules].sort((left, right) => right.priority - left.priority)) {
     const masksSecrets = policy === 'always' || (policy === 'sensitive' && !rule.sensitive);
     const run: RuleRun = { ...effects, draft, masksSecrets };
     try {

@@ -8,33 +8,40 @@ import { conditionFailure, executionFailure, type RuleArguments } from './rule';
 
 const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
 /** Python's `==`: True equals 1. */
-export function equal(one: unknown, other: unknown): boolean {
-  if (isNumber(one) && isNumber(other)) return Number(one) === Number(other);
-  if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((value, at) => equal(value, other[at]));
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null || Array.isArray(one) !== Array.isArray(other))
-    return one === other;
-  const [names, others] = [Object.keys(one), Object.keys(other)];
+export function equal(left: unknown, right: unknown): boolean {
+  if (isNumber(left) && isNumber(right)) return Number(left) === Number(right);
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((value, at) => equal(value, right[at]));
+  if (
+    typeof left !== 'object' ||
+    typeof right !== 'object' ||
+    left === null ||
+    right === null ||
+    Array.isArray(left) !== Array.isArray(right)
+  )
+    return left === right;
+  const [names, others] = [Object.keys(left), Object.keys(right)];
   const member = (value: object, name: string): unknown => (value as Record<string, unknown>)[name];
   return (
-    names.length === others.length && names.every((name) => Object.hasOwn(other, name) && equal(member(one, name), member(other, name)))
+    names.length === others.length && names.every((name) => Object.hasOwn(right, name) && equal(member(left, name), member(right, name)))
   );
 }
 /** Python's `<`. Throws a TypeError with Python's message for values without an order. */
-function less(one: unknown, other: unknown, sign: '<' | '>'): boolean {
-  if (isNumber(one) && isNumber(other)) return Number(one) < Number(other);
-  if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
-  if (Array.isArray(one) && Array.isArray(other)) {
-    const at = one.findIndex((value, index) => index >= other.length || !equal(value, other[index]));
-    if (at === -1) return one.length < other.length;
-    return at < other.length && less(one[at], other[at], sign);
+function less(item: unknown, other: unknown, sign: '<' | '>'): boolean {
+  if (isNumber(item) && isNumber(other)) return Number(item) < Number(other);
+  if (typeof item === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(item), Buffer.from(other)) < 0;
+  if (Array.isArray(item) && Array.isArray(other)) {
+    const at = item.findIndex((value, index) => index >= other.length || !equal(value, other[index]));
+    if (at === -1) return item.length < other.length;
+    return at < other.length && less(item[at], other[at], sign);
   }
-  const [left, right] = sign === '<' ? [one, other] : [other, one];
+  const [left, right] = sign === '<' ? [item, other] : [other, item];
   throw new TypeError(`'${sign}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`);
 }
 
 /** Compares each value with the next. */
 const chain =
-  (name: string, holds: (one: unknown, next: unknown) => boolean) =>
+  (name: string, holds: (value: unknown, next: unknown) => boolean) =>
   ({ values, force_strings: strings }: RuleArguments): boolean => {
     if (!Array.isArray(values))
       throw conditionFailure(
@@ -66,7 +73,7 @@ function inNet({ address, subnet }: RuleArguments): boolean {
 }
 
 const oneOf = ({ value, values = [] }: RuleArguments): boolean => {
-  if (Array.isArray(values)) return values.some((one) => equal(one, value));
+  if (Array.isArray(values)) return values.some((candidate) => equal(candidate, value));
   if (typeof values === 'string' && typeof value === 'string') return values.includes(value);
   if (typeof values === 'object' && values !== null) return typeof value === 'string' && Object.hasOwn(values, value);
   throw new TypeError(`argument of type '${typeName(values)}' is not iterable`);
@@ -81,8 +88,8 @@ const says =
 /** Throws the Fault of a failed inspection, or a TypeError for values that cannot be compared. */
 export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => boolean | Promise<boolean>>> = {
   eq: chain('eq', equal),
-  lt: chain('lt', (one, next) => less(one, next, '<')),
-  gt: chain('gt', (one, next) => less(next, one, '>')),
+  lt: chain('lt', (value, next) => less(value, next, '<')),
+  gt: chain('gt', (value, next) => less(next, value, '>')),
   'is-empty': ({ value }) => ['', 'None', '[]', '{}'].includes(str(value)),
   'in-net': inNet,
   matches: ({ value, regex }) => {

@@ -12,9 +12,9 @@ const SHORT_MS = 5;
 /** Characters of an expression that is tried on the event loop: to compile it cannot be interrupted. */
 const SHORT_SOURCE = 250;
 /** Milliseconds in the thread. */
-const LONGEST_MS = 500;
+const MAX_MS = 500;
 /** MiB of the thread. */
-const MOST_MEMORY = 192;
+const MAX_MEMORY = 192;
 /** The thread ends after this time without work. */
 const IDLE_MS = 1000;
 
@@ -36,12 +36,12 @@ function testShortly({ source, flags }: Regex, text: string): boolean | undefine
 const CODE = `
   const { parentPort } = require('node:worker_threads');
   parentPort.on('message', ({ source, flags, text }) => parentPort.postMessage(new RegExp(source, flags).test(text)));`;
-const thread = createThread<Regex & { readonly text: string }, boolean>(CODE, { mostMemory: MOST_MEMORY, idleMs: IDLE_MS });
+const thread = createThread<Regex & { readonly text: string }, boolean>(CODE, { mostMemory: MAX_MEMORY, idleMs: IDLE_MS });
 
-/** Whether the text contains a match. Undefined: it takes longer than LONGEST_MS, or too much memory. */
+/** Whether the text contains a match. Undefined: it takes longer than MAX_MS, or too much memory. */
 export async function testRegex(regex: Regex, text: string): Promise<boolean | undefined> {
   const shortly = regex.source.length <= SHORT_SOURCE ? testShortly(regex, text) : undefined;
   // Between the tests of a loop, the event loop does other work.
   await setImmediate();
-  return shortly ?? thread.use((ask) => ask({ ...regex, text }, LONGEST_MS)).catch(() => undefined);
+  return shortly ?? thread.use((ask) => ask({ ...regex, text }, MAX_MS)).catch(() => undefined);
 }

@@ -17,8 +17,8 @@ const MAX_FILES = 100;
 
 /** The registry's path, in English if available; undefined: not on this service. */
 function placeOf(file: unknown): string | undefined {
-  const locations = listOf(member(file, 'Location')).flatMap((one) => {
-    const [language, uri] = [textOf(member(one, 'Language')), textOf(member(one, 'Uri'))];
+  const locations = listOf(member(file, 'Location')).flatMap((item) => {
+    const [language, uri] = [textOf(member(item, 'Language')), textOf(member(item, 'Uri'))];
     return language !== undefined && uri !== undefined ? [{ language: language.toLowerCase(), uri }] : [];
   });
   const english = locations.find(({ language }) => language === 'en' || language.startsWith('en-'));
@@ -40,7 +40,7 @@ async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>,
     const place = placeOf(body);
     if (place === undefined) continue;
     if (names.includes(name)) return registryOf((await ask('GET', place)).body);
-    if (names.some((one) => /attribute|bios/i.test(String(one)))) others.push(place);
+    if (names.some((candidate) => /attribute|bios/i.test(String(candidate)))) others.push(place);
   }
   for (const place of others) {
     const { body } = await ask('GET', place);

@@ -33,8 +33,8 @@ const allowable = (value: unknown): readonly Json[] | null =>
   Array.isArray(value)
     ? listOf(value)
         .slice(0, MAX_ALLOWABLE)
-        .flatMap((one) => {
-          return textOf(member(one, 'ValueName')) ?? textOf(member(one, 'ValueDisplayName')) ?? [];
+        .flatMap((item) => {
+          return textOf(member(item, 'ValueName')) ?? textOf(member(item, 'ValueDisplayName')) ?? [];
         })
     : null;
 

@@ -170,21 +170,21 @@ const BEFORE_END: readonly string[] = [
 function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   if (timeOf(view) === since) return [];
   const messages = listOf(member(view.bios.body, '@Redfish.Settings', 'Messages')).slice(0, 20);
-  return messages.flatMap((one) => {
-    const severity = textOf(member(one, 'MessageSeverity')) ?? textOf(member(one, 'Severity')) ?? 'OK';
-    const text = textOf(member(one, 'Message')) ?? textOf(member(one, 'MessageId'));
+  return messages.flatMap((message) => {
+    const severity = textOf(member(message, 'MessageSeverity')) ?? textOf(member(message, 'Severity')) ?? 'OK';
+    const text = textOf(member(message, 'Message')) ?? textOf(member(message, 'MessageId'));
     return severity !== 'OK' && text !== undefined ? [shortened(text, 300)] : [];
   });
 }
 
 /** How long BootProgress shows the same of a machine that boots. A service that shows it longer does not report the end of the boot. */
-const LONGEST_STAGE_MS = 15 * 60_000;
+const MAX_STAGE_MS = 15 * 60_000;
 /** Whether BootProgress no longer changes although the machine is on. */
 async function standsStill(task: Task, state: RequestedSettings, { body }: SystemView): Promise<boolean> {
   const [stage, ofMaker] = [progressOf(body), textOf(member(body, 'BootProgress', 'OemLastState'))];
   const isOn = member(body, 'PowerState') === 'On';
   const progress = stage !== undefined && isOn ? shortened(`${stage} ${ofMaker ?? ''}`, 200) : undefined;
-  if (state.shown?.progress === progress) return state.shown !== undefined && task.clock.now() - state.shown.since >= LONGEST_STAGE_MS;
+  if (state.shown?.progress === progress) return state.shown !== undefined && task.clock.now() - state.shown.since >= MAX_STAGE_MS;
   const { shown: _, ...rest } = state;
   const shown = progress === undefined ? {} : { shown: { progress, since: task.clock.now() } };
   await task.saveInternal({ [STATE]: { ...rest, ...shown } });

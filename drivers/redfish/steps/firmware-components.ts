@@ -6,8 +6,8 @@ import { redfishFault } from '../target';
 import { machineOf, type MachineView } from './update';
 
 /** Characters of one text. */
-const MOST_CHARACTERS = 255;
-const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_CHARACTERS) ?? null;
+const MAX_CHARACTERS = 255;
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MAX_CHARACTERS) ?? null;
 
 /** Words that some services show in place of a version that they do not know. */
 const NO_VERSION = /^(?:nil|null|none|n\/?a|unknown|undefined|not available)$/i;
@@ -26,7 +26,7 @@ function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareCompone
     .filter((found) => found !== null)
     .slice(-1)
     .map((found) => ({
-      component: `nic:${name}`.slice(0, MOST_CHARACTERS),
+      component: `nic:${name}`.slice(0, MAX_CHARACTERS),
       current_version: found,
       vendor: text(member(adapter, 'Manufacturer')),
       model: text(member(adapter, 'Model')),
@@ -56,7 +56,7 @@ export async function firmwareComponents(task: Task): Promise<readonly FirmwareC
     if (bios !== null) found.push({ component: 'bios', current_version: bios, ...unnamed });
     if (bmc !== null) found.push({ component: 'bmc', current_version: bmc, ...unnamed, model: text(member(manager?.body, 'Model')) });
     // Adapters with the same name share one row.
-    const nics = new Map(adapters.flatMap(ofAdapter).map((one) => [one.component, one]));
+    const nics = new Map(adapters.flatMap(ofAdapter).map((item) => [item.component, item]));
     found.push(...nics.values());
     if (found.length > 0) return found;
   } catch (error) {

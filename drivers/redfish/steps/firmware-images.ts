@@ -49,7 +49,10 @@ async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
   const versions = await versionsDigest(task);
   const { monitor, unseen } = await simpleUpdate(task, place);
   const current: Update = {
-    ...{ url, checksum, ...(source === undefined ? {} : { source }), ...(wait === undefined ? {} : { wait }) },
+    url,
+    checksum,
+    ...(source === undefined ? {} : { source }),
+    ...(wait === undefined ? {} : { wait }),
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
     ...(unseen ? { unseen } : {}),
     ...(versions === undefined ? {} : { versions_before: versions }),

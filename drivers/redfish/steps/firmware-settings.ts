@@ -24,7 +24,7 @@ export type FirmwareSource = (typeof SOURCES)[number];
 const source: MemberCheck = (value) =>
   typeof value !== 'string'
     ? `${repr(value)} is not of type 'string'`
-    : SOURCES.some((one) => one === value)
+    : SOURCES.some((candidate) => candidate === value)
       ? undefined
       : `${repr(value)} is not one of ${repr(SOURCES)}`;
 const component: MemberCheck = (value) =>
@@ -35,7 +35,7 @@ const component: MemberCheck = (value) =>
       : `${repr(value)} is not valid under any of the given schemas`;
 
 /** Longer lists are not plausible. */
-const MOST = 100;
+const MAX = 100;
 
 function itemErrors({ required, properties }: ItemSchema, item: unknown): string | undefined {
   if (!isObject(item)) return `${repr(item)} is not of type 'object'`;
@@ -55,7 +55,7 @@ const valueErrors = ({ properties }: ItemSchema, item: object): string | undefin
 function errorOf(schema: ItemSchema, least: number, list: unknown): string | undefined {
   if (!Array.isArray(list)) return `${repr(list)} is not of type 'array'`;
   if (list.length < least) return `${repr(list)} should be non-empty`;
-  if (list.length > MOST) return `${MOST} updates are taken at most`;
+  if (list.length > MAX) return `${MAX} updates are taken at most`;
   const backwards = [...(list as unknown[])].reverse();
   const first = (check: (item: unknown) => string | undefined): string | undefined =>
     backwards.map(check).find((error) => error !== undefined);

@@ -84,7 +84,9 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   const versions = await versionsDigest(task);
   const { monitor, unseen } = await simpleUpdate(task, await firmwareUrl(task, url));
   const current: Update = {
-    ...{ component, url, ...(wait === undefined ? {} : { wait }) },
+    component,
+    url,
+    ...(wait === undefined ? {} : { wait }),
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
     ...(unseen ? { unseen } : {}),
     ...(versions === undefined ? {} : { versions_before: versions }),
@@ -148,7 +150,7 @@ const judgeOf = (component: string): Judge => (component === 'bios' ? bios : com
 /** Reports the progress of the service's task, if it gives a percentage. */
 async function reportProgress(task: Task, percent: number | undefined): Promise<void> {
   const kind = (['clean', 'deploy', 'service'] as const satisfies readonly SavedKind[]).find(
-    (one) => task.node[`${one}_step`]['step'] !== undefined,
+    (candidate) => task.node[`${candidate}_step`]['step'] !== undefined,
   );
   if (kind === undefined || percent === undefined) return;
   await task.reportProgress?.(kind, { interface: 'firmware', step: 'update', priority: 0 }, percent);

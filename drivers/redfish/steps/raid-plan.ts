@@ -72,9 +72,9 @@ const impossible = (reason: string): Fault =>
 
 /** Throws DriverOperationError for an unknown level. */
 export function levelOf(name: string): Level {
-  const level = LEVELS.find((one) => one.name === name);
+  const level = LEVELS.find((candidate) => candidate.name === name);
   if (level) return level;
-  const known = LEVELS.map((one) => one.name).join(', ');
+  const known = LEVELS.map((item) => item.name).join(', ');
   throw impossible(`RAID level ${name} is not supported by the driver. Supported RAID levels: ${known}`);
 }
 const spansOf = (level: Level, drives: number): number => level.spans?.(drives) ?? 1;

@@ -58,7 +58,7 @@ const newVolume = ({ request, raidType, drives, bytes }: PlannedVolume): JsonObj
 /** Grouped by controller, in the order of the controllers' names. */
 function grouped(requests: readonly (readonly [string, PendingRequest])[]): Work['pending'] {
   const names = [...new Set(requests.map(([name]) => name))].sort();
-  return Object.fromEntries(names.map((name) => [name, requests.filter(([one]) => one === name).map(([, request]) => request)]));
+  return Object.fromEntries(names.map((name) => [name, requests.filter(([request]) => request === name).map(([, request]) => request)]));
 }
 
 /**
@@ -173,7 +173,7 @@ async function runningTasks(
 /** Whether a volume was created as the request demands. */
 function isCreated({ method, body }: PendingRequest, created: readonly Volume[]): boolean {
   const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
-    (one) => linkKey(one['@odata.id']),
+    (Drive) => linkKey(Drive['@odata.id']),
   );
   const matches = ({ raidType, drives: has }: Volume): boolean =>
     raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(linkKey(path)));

@@ -88,7 +88,7 @@ export async function drivesOf(
   const taken = new Set(staying.flatMap(({ drives: paths }) => paths.map(linkKey)));
   const kept = new Set(staying.map(({ path }) => linkKey(path)));
   const drives: Drive[] = [];
-  for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
+  for (const { id: controller, resource } of storages.filter((storage) => storage.makesRaid && storage.volumes))
     for (const link of listOf(member(resource.body, 'Drives'))) {
       const path = linkOf(link);
       if (path === undefined || drives.length >= MAX_DRIVES) continue;
@@ -96,8 +96,9 @@ export async function drivesOf(
       const bytes = member(drive?.body, 'CapacityBytes');
       if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
       const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
-      const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((one) => linkKey(linkOf(one) ?? ''));
-      const inUse = taken.has(linkKey(path)) || volumes.some((one) => kept.has(one)) || member(drive.body, 'Status', 'State') === SPARE;
+      const volumes = listOf(member(drive.body, 'Links', 'Volumes')).map((item) => linkKey(linkOf(item) ?? ''));
+      const inUse =
+        taken.has(linkKey(path)) || volumes.some((volume) => kept.has(volume)) || member(drive.body, 'Status', 'State') === SPARE;
       drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes, inUse });
     }
   return drives;
@@ -120,13 +121,16 @@ export async function existingVolumes(ask: SendRedfishRequest, storages: readonl
   for (const storage of storages) {
     const { volumes } = storage;
     if (!volumes) continue;
-    for (const one of await unlessMissing(collection(ask, volumes.path), [])) {
-      const bytes = member(one.body, 'CapacityBytes');
+    for (const item of await unlessMissing(collection(ask, volumes.path), [])) {
+      const bytes = member(item.body, 'CapacityBytes');
       found.push({
-        ...{ path: one.path, id: idOf(one), name: textOf(member(one.body, 'Name')) ?? null, storage },
-        raidType: textOf(member(one.body, 'RAIDType')),
+        path: item.path,
+        id: idOf(item),
+        name: textOf(member(item.body, 'Name')) ?? null,
+        storage,
+        raidType: textOf(member(item.body, 'RAIDType')),
         bytes: typeof bytes === 'number' && bytes >= 0 ? bytes : 0,
-        drives: listOf(member(one.body, 'Links', 'Drives')).flatMap((drive) => linkOf(drive) ?? []),
+        drives: listOf(member(item.body, 'Links', 'Drives')).flatMap((drive) => linkOf(drive) ?? []),
       });
     }
   }

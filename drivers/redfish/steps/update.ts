@@ -39,7 +39,7 @@ const missing = (attribute: string, { path }: { readonly path: string }): Redfis
 /** TransferProtocol for a URL: its scheme, or HTTP if the service does not accept the scheme; undefined: neither is accepted. */
 function protocolFor(url: string, allowed: readonly string[] | undefined): string | undefined {
   const scheme = new URL(url).protocol.slice(0, -1).toUpperCase();
-  return allowed === undefined ? scheme : [scheme, 'HTTP'].find((one) => allowed.includes(one));
+  return allowed === undefined ? scheme : [scheme, 'HTTP'].find((candidate) => allowed.includes(candidate));
 }
 
 /** How the service has taken an update. Without a monitor: it is done, or goes on unseen. */
@@ -177,7 +177,8 @@ export const discardFailedUpdates = (
   states: InterfacePeriodic['states'],
   forget: (task: Task) => Promise<void>,
 ): InterfacePeriodic => ({
-  ...{ name, states },
+  name,
+  states,
   every: (options) => options['redfish.firmware_update_fail_interval'],
   inMaintenance: true,
   only: ({ driver_internal_info: internal }) => internal[key] !== undefined,

@@ -10,7 +10,7 @@ import { Pool } from 'undici';
  */
 
 /** How long a verb may take. */
-const LONGEST_MS = 300_000;
+const MAX_MS = 300_000;
 
 class RefusedError extends Error {
   /** @param {number} status @param {string} message */
@@ -38,7 +38,7 @@ export function openClient(origin, atEnd) {
 }
 /** Begins a verb. The node may be held a moment longer than its state says. @param {Ask} ask @param {string} uuid @param {string} verb */
 async function begin(ask, uuid, verb) {
-  for (const limit = performance.now() + LONGEST_MS; ;) {
+  for (const limit = performance.now() + MAX_MS; ;) {
     try {
       await ask('PUT', `/v1/nodes/${uuid}/states/provision`, { target: verb });
       return;
@@ -52,7 +52,7 @@ async function begin(ask, uuid, verb) {
 export const verbs = (ask) => async (verb, uuids, end) => {
   await Promise.all(uuids.map((uuid) => begin(ask, uuid, verb)));
   const waiting = new Set(uuids);
-  for (const limit = performance.now() + LONGEST_MS; ;) {
+  for (const limit = performance.now() + MAX_MS; ;) {
     const { nodes } = await ask('GET', `/v1/nodes?fields=uuid&provision_state=${encodeURIComponent(end)}`);
     for (const { uuid } of nodes) waiting.delete(uuid);
     if (waiting.size === 0) return;

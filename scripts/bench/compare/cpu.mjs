@@ -34,7 +34,7 @@ function treeOf(pid) {
     children.set(parent, [...(children.get(parent) ?? []), child]);
   }
   const found = [String(pid)];
-  for (const one of found) found.push(...(children.get(one) ?? []));
+  for (const item of found) found.push(...(children.get(item) ?? []));
   return found;
 }
 /**
@@ -63,7 +63,7 @@ function cpuBetween(before, after) {
   return sum / 1e6;
 }
 
-const [SAMPLE_MS, LONGEST_MS, QUIET_SHARE] = [25, 3000, 0.05];
+const [SAMPLE_MS, MAX_MS, QUIET_SHARE] = [25, 3000, 0.05];
 /**
  * The CPU time of some work: until it is done, and until the processes have done what follows their answers.
  * @param {number} pid of a process, which counts with its descendants
@@ -76,7 +76,7 @@ export async function cpuOf(pid, work) {
   // The database has started processes since, perhaps.
   const processes = treeOf(pid);
   let [before, then] = [cpuTimes(processes), performance.now()];
-  for (const limit = then + LONGEST_MS; then < limit;) {
+  for (const limit = then + MAX_MS; then < limit;) {
     await delay(SAMPLE_MS);
     const [after, now] = [cpuTimes(processes), performance.now()];
     const isQuiet = cpuBetween(before, after) < QUIET_SHARE * (now - then);

@@ -16,7 +16,11 @@ import { NODE, lanes } from '../work.mjs';
 
 const COMPARED = {
   ...NODE,
-  ...{ bios_interface: 'fake', boot_interface: 'fake', management_interface: 'fake', power_interface: 'fake', raid_interface: 'fake' },
+  bios_interface: 'fake',
+  boot_interface: 'fake',
+  management_interface: 'fake',
+  power_interface: 'fake',
+  raid_interface: 'fake',
 };
 const [SHOWN, CLEANED, MOVED] = [200, 24, 12];
 

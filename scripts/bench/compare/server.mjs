@@ -22,7 +22,7 @@ import { openClient, verbs } from './client.mjs';
  */
 
 /** How long the start of a program, and its work, may take. */
-const LONGEST_MS = 300_000;
+const MAX_MS = 300_000;
 
 /** @param {string} folder */
 const configuration = (folder) => ({
@@ -71,7 +71,7 @@ function startProgram(words, ready, atEnd) {
   let text = '';
   return new Promise((done, fail) => {
     const stopped = (/** @type {string} */ why) => fail(new Error(`${words.slice(0, 2).join(' ')} ${why}: ${text.slice(-2000)}`));
-    const timer = setTimeout(() => stopped('does not start'), LONGEST_MS);
+    const timer = setTimeout(() => stopped('does not start'), MAX_MS);
     void ended.then(() => {
       clearTimeout(timer);
       stopped('ends');
@@ -115,7 +115,7 @@ async function startAgent(atEnd) {
   return {
     url: `http://127.0.0.1:${port}`,
     begun: async (/** @type {number} */ count) => {
-      for (const limit = performance.now() + LONGEST_MS; begun < count;) {
+      for (const limit = performance.now() + MAX_MS; begun < count;) {
         if (performance.now() > limit) throw new Error(`${begun} of ${count} nodes have begun their first step`);
         await delay(10);
       }
@@ -158,7 +158,7 @@ async function startFleet(count, apiUrl, bootUrl, ask, through, atEnd) {
   ];
   await startProgram(program, /"control":"http:/, atEnd);
   let nodes = [];
-  for (const limit = performance.now() + LONGEST_MS; performance.now() < limit;) {
+  for (const limit = performance.now() + MAX_MS; performance.now() < limit;) {
     await delay(100);
     ({ nodes } = await ask('GET', '/v1/nodes?fields=uuid'));
     const { ports } = await ask('GET', '/v1/ports?fields=node_uuid');

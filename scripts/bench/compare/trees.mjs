@@ -77,13 +77,13 @@ export function builtTree(commit) {
 
 /**
  * Whether two trees have the same program, so that there is nothing to measure.
- * @param {string} one @param {string} other
+ * @param {string} left @param {string} right
  */
-export function haveSameProgram(one, other) {
-  const migrations = readdirSync(join(one, 'migrations')).filter((file) => file.endsWith('.ts'));
+export function haveSameProgram(left, right) {
+  const migrations = readdirSync(join(left, 'migrations')).filter((file) => file.endsWith('.ts'));
   const files = [BUNDLE, 'dist/openapi.json', ...migrations.map((file) => join('migrations', file))];
   return files.every((file) => {
-    const [ours, theirs] = [join(one, file), join(other, file)];
+    const [ours, theirs] = [join(left, file), join(right, file)];
     return existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
   });
 }

@@ -38,7 +38,7 @@ export const list =
   (each: Check, most = 256): Check =>
   (value, name) =>
     Array.isArray(value) && value.length <= most
-      ? value.map((one) => each(one, name)).find((problem) => problem !== undefined)
+      ? value.map((item) => each(item, name)).find((problem) => problem !== undefined)
       : ['PropertyValueTypeError', shown(value), name];
 export const members =
   (checks: Checks): Check =>

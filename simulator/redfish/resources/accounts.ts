@@ -37,10 +37,11 @@ export function accountsOf(service: Service): readonly Account[] {
 }
 /** Undefined: the name or the password is wrong, or the account is disabled. */
 export const accountFor = (service: Service, name: unknown, password: unknown): Account | undefined =>
-  accountsOf(service).find((one) => one.name === name && one.password === password && one.enabled);
+  accountsOf(service).find((candidate) => candidate.name === name && candidate.password === password && candidate.enabled);
 
 const storeAccounts = (service: Service, accounts: readonly Account[]): void => bmcOf(service)?.hardware.set(STORED_ACCOUNTS, accounts);
-const named = ({ service, values: [name] }: RouteContext): Account | undefined => accountsOf(service).find((one) => one.name === name);
+const named = ({ service, values: [name] }: RouteContext): Account | undefined =>
+  accountsOf(service).find((candidate) => candidate.name === name);
 const show = ({ name, role, enabled }: Account): ResourceBody =>
   resource(`${ACCOUNTS}/${name}`, 'ManagerAccount', name, `Account ${name}`, {
     UserName: name,
@@ -75,7 +76,7 @@ function create({ service }: RouteContext, body: ResourceBody): ServiceAnswer {
   } = body as { UserName: string; Password: string; RoleId: RoleName; Enabled?: boolean };
   if (!USER_NAME.test(name)) return refuse('PropertyValueFormatError', name, 'UserName');
   const accounts = accountsOf(service);
-  if (accounts.some((one) => one.name === name)) return refuse('ResourceAlreadyExists', 'ManagerAccount', 'UserName', name);
+  if (accounts.some((account) => account.name === name)) return refuse('ResourceAlreadyExists', 'ManagerAccount', 'UserName', name);
   if (accounts.length >= MAX_ACCOUNTS) return refuse('CreateLimitReachedForResource');
   const added: Account = { name, password: Password, role: RoleId, enabled: Enabled };
   storeAccounts(service, [...accounts, added]);
@@ -90,7 +91,7 @@ function patch(at: RouteContext, body: ResourceBody): ServiceAnswer | undefined 
   const changed = { name: found.name, password: Password ?? found.password, role: RoleId ?? found.role, enabled: Enabled ?? found.enabled };
   storeAccounts(
     at.service,
-    accountsOf(at.service).map((one) => (one === found ? changed : one)),
+    accountsOf(at.service).map((item) => (item === found ? changed : item)),
   );
   return undefined;
 }
@@ -100,7 +101,7 @@ function remove(at: RouteContext): ServiceAnswer | undefined {
   if (found.name === at.service.username) return refuse('ResourceCannotBeDeleted');
   storeAccounts(
     at.service,
-    accountsOf(at.service).filter((one) => one !== found),
+    accountsOf(at.service).filter((candidate) => candidate !== found),
   );
   for (const [token, session] of at.service.sessions) if (session.user === found.name) at.service.sessions.delete(token);
   return undefined;

@@ -46,7 +46,8 @@ function settings(at: SystemContext): ResourceBody {
     Attributes: shown,
   });
 }
-const isPassword = (name: string): boolean => BIOS_ATTRIBUTES.some((one) => one.name === name && one.type === 'Password');
+const isPassword = (name: string): boolean =>
+  BIOS_ATTRIBUTES.some((biosAttribute) => biosAttribute.name === name && biosAttribute.type === 'Password');
 
 const attributes: Check = (value, name) =>
   isObject(value)

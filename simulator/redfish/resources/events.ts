@@ -40,7 +40,8 @@ const STORED_SUBSCRIPTIONS = hardwarePart<readonly Subscription[]>('subscription
 const subscriptionsOf = (service: Service): readonly Subscription[] => bmcOf(service)?.hardware.get(STORED_SUBSCRIPTIONS) ?? [];
 const storeSubscriptions = (service: Service, subscriptions: readonly Subscription[]): void =>
   bmcOf(service)?.hardware.set(STORED_SUBSCRIPTIONS, subscriptions);
-const byId = ({ service, values: [id] }: RouteContext): Subscription | undefined => subscriptionsOf(service).find((one) => one.id === id);
+const byId = ({ service, values: [id] }: RouteContext): Subscription | undefined =>
+  subscriptionsOf(service).find((candidate) => candidate.id === id);
 
 const show = ({ id, destination, context, eventTypes }: Subscription): ResourceBody =>
   resource(`${SUBSCRIPTIONS}/${id}`, 'EventDestination', id, `Subscription ${id}`, {
@@ -56,7 +57,7 @@ const show = ({ id, destination, context, eventTypes }: Subscription): ResourceB
   });
 
 const header: Check = (value, name) =>
-  isObject(value) && Object.values(value).every((one) => typeof one === 'string' && !/[\r\n]/.test(one))
+  isObject(value) && Object.values(value).every((candidate) => typeof candidate === 'string' && !/[\r\n]/.test(candidate))
     ? undefined
     : ['PropertyValueTypeError', '******', name];
 const NEW = {
@@ -104,8 +105,15 @@ async function send(service: Service, { destination, context, headers }: Subscri
   }
 }
 const TEST_PARAMETERS = {
-  ...{ EventType: oneOf(EVENT_TYPES), EventId: text, EventTimestamp: text, Severity: text, Message: text },
-  ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
+  EventType: oneOf(EVENT_TYPES),
+  EventId: text,
+  EventTimestamp: text,
+  Severity: text,
+  Message: text,
+  MessageId: text,
+  MessageArgs: list(text),
+  MessageSeverity: oneOf(['OK', 'Warning', 'Critical']),
+  OriginOfCondition: text,
   EventGroupId: integer(0, Number.MAX_SAFE_INTEGER),
 };
 function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswer | undefined {
@@ -113,11 +121,15 @@ function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswe
   if (refused) return refused;
   const { EventType = 'Other', EventId = '1', OriginOfCondition, ...more } = body as Readonly<Record<string, string>>;
   const event = {
-    ...{ MemberId: '0', EventType, EventId, EventTimestamp: dateTime(service.clock.now()), ...more },
+    MemberId: '0',
+    EventType,
+    EventId,
+    EventTimestamp: dateTime(service.clock.now()),
+    ...more,
     ...(OriginOfCondition === undefined ? {} : { OriginOfCondition: { '@odata.id': OriginOfCondition } }),
   };
-  for (const one of subscriptionsOf(service))
-    if (one.eventTypes.length === 0 || one.eventTypes.includes(EventType)) service.background(send(service, one, event));
+  for (const item of subscriptionsOf(service))
+    if (item.eventTypes.length === 0 || item.eventTypes.includes(EventType)) service.background(send(service, item, event));
   return undefined;
 }
 
@@ -149,14 +161,14 @@ export const EVENT_ROUTES: readonly Route[] = [
       if (!found) return refuse('ResourceMissingAtURI', at.path);
       const refused = refusePatch(body, { Context: textOrNull }, show(found));
       const context = (body['Context'] ?? '') as string;
-      const changed = subscriptionsOf(at.service).map((one) => (one === found ? { ...one, context } : one));
+      const changed = subscriptionsOf(at.service).map((item) => (item === found ? { ...item, context } : item));
       if (!refused) storeSubscriptions(at.service, changed);
       return refused;
     },
     delete: (at) => {
       const found = byId(at);
       if (!found) return refuse('ResourceMissingAtURI', at.path);
-      const left = subscriptionsOf(at.service).filter((one) => one !== found);
+      const left = subscriptionsOf(at.service).filter((candidate) => candidate !== found);
       storeSubscriptions(at.service, left);
       return undefined;
     },

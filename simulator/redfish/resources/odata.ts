@@ -5,13 +5,26 @@ import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/vers
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
 /** Resource types that have no collection type. */
 const SINGLE: readonly string[] = [
-  ...['AccountService', 'Bios', 'EventService', 'ManagerNetworkProtocol', 'Power', 'PowerSubsystem', 'PowerSupplyMetrics', 'SecureBoot'],
-  ...['ServiceRoot', 'SessionService', 'TaskService', 'Thermal', 'ThermalMetrics', 'ThermalSubsystem', 'UpdateService'],
+  'AccountService',
+  'Bios',
+  'EventService',
+  'ManagerNetworkProtocol',
+  'Power',
+  'PowerSubsystem',
+  'PowerSupplyMetrics',
+  'SecureBoot',
+  'ServiceRoot',
+  'SessionService',
+  'TaskService',
+  'Thermal',
+  'ThermalMetrics',
+  'ThermalSubsystem',
+  'UpdateService',
 ];
 const EXTRA = ['Message', 'Settings', 'Resource', 'AttributeRegistry', 'MessageRegistry', 'IPAddresses', 'Event', 'Redundancy'];
 
 const reference = (file: string, namespaces: readonly string[]): string =>
-  `<edmx:Reference Uri="${SCHEMAS}/${file}_v1.xml">${namespaces.map((one) => `<edmx:Include Namespace="${one}"/>`).join('')}</edmx:Reference>`;
+  `<edmx:Reference Uri="${SCHEMAS}/${file}_v1.xml">${namespaces.map((namespace) => `<edmx:Include Namespace="${namespace}"/>`).join('')}</edmx:Reference>`;
 function metadata(): string {
   const references = [
     ...TYPES.map((type) => reference(type, [type, typeName(type).slice(1, -type.length - 1)])),
@@ -56,7 +69,7 @@ export const ODATA_ROUTES: readonly Route[] = [
   {
     path: '/JsonSchemas/{schema}',
     get: ({ path, values: [id] }) => {
-      const type = TYPES.find((one) => one === id);
+      const type = TYPES.find((candidate) => candidate === id);
       const versioned = type && typeName(type).slice(1, -type.length - 1);
       return (
         type &&

@@ -169,7 +169,11 @@ export const PART_ROUTES: readonly Route<SystemContext>[] = [
       resource(path, 'SimpleStorage', '1', 'Disks', {
         Status: HEALTHY,
         Devices: visibleDisks(description, hardware).map(({ name, model, size }) => ({
-          ...{ Name: name, Manufacturer: MANUFACTURER, Model: model, CapacityBytes: size, Status: HEALTHY },
+          Name: name,
+          Manufacturer: MANUFACTURER,
+          Model: model,
+          CapacityBytes: size,
+          Status: HEALTHY,
         })),
       }),
   },

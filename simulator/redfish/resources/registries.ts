@@ -37,7 +37,7 @@ const REGISTRIES: readonly Registry[] = [
   { id: 'Update', registry: UPDATE_REGISTRY, name: 'Update messages', file: messageRegistry(UPDATE_REGISTRY, UPDATE_MESSAGES) },
   { id: 'BiosAttributeRegistry', registry: BIOS_REGISTRY, name: 'BIOS attributes', file: biosRegistry },
 ];
-const named = (id: string | undefined): Registry | undefined => REGISTRIES.find((one) => one.id === id);
+const named = (id: string | undefined): Registry | undefined => REGISTRIES.find((registry) => registry.id === id);
 
 export const REGISTRY_ROUTES: readonly Route[] = [
   collectionRoute('/Registries', 'MessageRegistryFile', () => REGISTRIES.map(({ id }) => id)),

@@ -36,7 +36,7 @@ function show(at: SystemContext): ResourceBody {
     },
   });
 }
-const databaseOf = ({ values: [, id] }: SystemContext): KeyDatabase | undefined => KEY_DATABASES.find((one) => one === id);
+const databaseOf = ({ values: [, id] }: SystemContext): KeyDatabase | undefined => KEY_DATABASES.find((keyDatabase) => keyDatabase === id);
 function showDatabase(at: SystemContext): ResourceBody | undefined {
   const database = databaseOf(at);
   return (

@@ -36,7 +36,13 @@ function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<Anal
   const value = (raw: number): number => Number(valueOf(record, raw).toFixed(6));
   const [, type, units] = TYPES.find(([number]) => number === sensorType)!;
   return {
-    ...{ id: name.replaceAll(' ', ''), name, type, units, context, on: value(on), most: most ?? value(record.analog!.maximum) },
+    id: name.replaceAll(' ', ''),
+    name,
+    type,
+    units,
+    context,
+    on: value(on),
+    most: most ?? value(record.analog!.maximum),
     ...(off !== undefined && { off: value(off) }),
     ...(thresholds.unc !== undefined && { caution: value(thresholds.unc) }),
     ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
@@ -45,7 +51,7 @@ function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<Anal
 const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
 const CAPACITY_WATTS = 750;
 const MAINS_VOLTS = 230;
-const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((one) => one.type === type);
+const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((candidate) => candidate.type === type);
 const [SUPPLY] = ofType('Power') as [ChassisSensor];
 
 const reading = ({ system }: SystemContext, { on, off }: ChassisSensor): number | null => (system.isOn() ? on : (off ?? null));
@@ -130,8 +136,13 @@ function sensor(at: SystemContext): ResourceBody | undefined {
   if (!row) return undefined;
   const { id, name, type, units, context, caution, critical, most } = row;
   return resource(at.path, 'Sensor', id, name, {
-    ...{ Reading: reading(at, row), ReadingType: type, ReadingUnits: units, PhysicalContext: context },
-    ...{ ReadingRangeMin: 0, ReadingRangeMax: most, Status: statusOf(at, row) },
+    Reading: reading(at, row),
+    ReadingType: type,
+    ReadingUnits: units,
+    PhysicalContext: context,
+    ReadingRangeMin: 0,
+    ReadingRangeMax: most,
+    Status: statusOf(at, row),
     Thresholds: {
       ...(caution !== undefined && { UpperCaution: { Reading: caution, Activation: 'Increasing' } }),
       ...(critical !== undefined && { UpperCritical: { Reading: critical, Activation: 'Increasing' } }),

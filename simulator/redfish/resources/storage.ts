@@ -47,7 +47,7 @@ const APPLY_TIME: Checks = { '@Redfish.OperationApplyTime': oneOf(APPLY_TIMES) }
 const INITIALIZE = 'Volume.Initialize';
 
 const subsystemOf = ({ system, values: [, id] }: SystemContext): Subsystem | undefined =>
-  subsystemsOf(system.description).find((one) => one.id === id);
+  subsystemsOf(system.description).find((candidate) => candidate.id === id);
 const driveOf = (at: SystemContext): Subsystem['drives'][number] | undefined =>
   subsystemOf(at)?.drives.find((drive) => driveName(drive) === at.values[2]);
 const volumeOf = (at: SystemContext): Volume | undefined =>
@@ -102,7 +102,11 @@ function drive(at: SystemContext): ResourceBody | undefined {
   const volumes = volumesIn(hardware, at.values[1]!).filter(({ drives }) => drives.includes(name));
   return resource(at.path, 'Drive', name, `Drive ${name}`, {
     Manufacturer: MANUFACTURER,
-    ...{ Model: model, SerialNumber: serial, CapacityBytes: size, BlockSizeBytes: 512, Revision: '1.0' },
+    Model: model,
+    SerialNumber: serial,
+    CapacityBytes: size,
+    BlockSizeBytes: 512,
+    Revision: '1.0',
     MediaType: rotational ? 'HDD' : 'SSD',
     Protocol: subsystemOf(at)!.protocol,
     ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: 100 }),
@@ -129,7 +133,7 @@ function volume(at: SystemContext): ResourceBody | undefined {
     Identifiers: [{ DurableNameFormat: 'UUID', DurableName: at.system.description.uuid.replace(/^.{8}/, id.padStart(8, '0')) }],
     Status: HEALTHY,
     Links: {
-      Drives: drives.map((one) => link(`${storagePath(at, owner)}/Drives/${one}`)),
+      Drives: drives.map((item) => link(`${storagePath(at, owner)}/Drives/${item}`)),
       'Drives@odata.count': drives.length,
     },
     Actions: {
@@ -173,7 +177,7 @@ function create(at: SystemContext, body: ResourceBody): ServiceAnswer | undefine
   };
   const { Drives: references = [] } = body['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] };
   const within = `${ROOT}${storagePath(at, found.id)}/Drives/`;
-  const drives = [...new Set(references.map((one) => one['@odata.id'].replace(within, '')))];
+  const drives = [...new Set(references.map((item) => item['@odata.id'].replace(within, '')))];
   const { hardware } = at.system;
   const planned = planVolume(hardware, found, raid, drives, bytes);
   if ('problem' in planned) return refuse(...planned.problem);

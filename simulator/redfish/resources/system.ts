@@ -50,7 +50,7 @@ function show(at: SystemContext): ResourceBody {
     PowerState: system.isOn() ? 'On' : 'Off',
     Boot: {
       BootSourceOverrideEnabled: device === 'none' ? 'Disabled' : persistent ? 'Continuous' : 'Once',
-      BootSourceOverrideTarget: TARGETS.find(([, one]) => one === device)?.[0] ?? 'None',
+      BootSourceOverrideTarget: TARGETS.find(([, target]) => target === device)?.[0] ?? 'None',
       'BootSourceOverrideTarget@Redfish.AllowableValues': TARGETS.map(([word]) => word),
       BootSourceOverrideMode: (mode ?? description.mode) === 'uefi' ? 'UEFI' : 'Legacy',
       'BootSourceOverrideMode@Redfish.AllowableValues': MODES,

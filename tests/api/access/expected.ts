@@ -60,7 +60,7 @@ export function may(caller: Scope, policy: string, owner: string | null = null, 
   const row = ROWS.get(policy);
   if (!row) throw new Error(`there is no policy ${policy}`);
   const scope = caller.system ? 'system' : caller.domain === undefined ? 'project' : undefined;
-  if (row.scopes.length > 0 && !row.scopes.some((one) => one === scope)) return false;
+  if (row.scopes.length > 0 && !row.scopes.some((candidate) => candidate === scope)) return false;
   const values: Record<string, string | null> = { 'node.owner': owner, 'allocation.owner': owner, 'runbook.owner': owner };
   return evaluate(row.check, caller, lessee === null ? values : { ...values, 'node.lessee': lessee });
 }

@@ -188,10 +188,14 @@ export function rowsOf(document: Document, kind: Kind): readonly Row[] {
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => PARAMETERS[name]!(shared));
       const example = sources[path]![method.toLowerCase()]!['x-example'];
       const body = Object.hasOwn(BODIES, operationId) ? BODIES[operationId]!(shared) : example;
-      const query = QUERIES[operationId]?.(shared) ?? (/VendorOf$/.test(operationId) ? '?method=method' : '');
+      const query = QUERIES[operationId]?.(shared) ?? (operationId.endsWith('VendorOf') ? '?method=method' : '');
       const also = ALSO[operationId];
       return {
-        ...{ name: operationId, method, path: filled + query, expected, hasTarget },
+        name: operationId,
+        method,
+        path: filled + query,
+        expected,
+        hasTarget,
         ...(body === undefined || method === 'GET' ? {} : { body }),
         ...(also ? { also } : {}),
       };
@@ -203,12 +207,12 @@ function rowsOfFields(document: Document, { node }: Things): readonly Row[] {
   const all = document.fields('Node').filter(({ patch, policy }) => patch && policy !== null);
   const fields = all.filter(({ policy }, index) => all.findIndex((other) => other.policy === policy) === index);
   return fields.map(({ name, policy }) => ({
-    ...{
-      name: `updateNode ${name}`,
-      method: 'PATCH',
-      path: `/v1/nodes/${node}`,
-      body: patchOf(name, name === 'network_data' ? { links: [], networks: [], services: [] } : null),
-    },
-    ...{ expected: ofNode(policy!), hasTarget: true, also: [400, 406, 409] },
+    name: `updateNode ${name}`,
+    method: 'PATCH',
+    path: `/v1/nodes/${node}`,
+    body: patchOf(name, name === 'network_data' ? { links: [], networks: [], services: [] } : null),
+    expected: ofNode(policy!),
+    hasTarget: true,
+    also: [400, 406, 409],
   }));
 }

@@ -154,7 +154,12 @@ async function seed(): Promise<void> {
       traits: ['CUSTOM_B'],
     });
     await store.history.create({
-      ...{ uuid: history, node_uuid: node, conductor: null, user: null, event_type: 'x', severity: 'INFO' },
+      uuid: history,
+      node_uuid: node,
+      conductor: null,
+      user: null,
+      event_type: 'x',
+      severity: 'INFO',
       event: 'e',
     });
     await store.biosSettings.put(node, [{ name: 'setting', value: 'on' }]);
@@ -275,12 +280,13 @@ it('everybody with a login may use five operations without a policy', () => {
 it('opens consoles in the browser for whom the rules say', async () => {
   const cells = (['owned', 'unowned'] as const).flatMap((kind) => [undefined, ...CALLERS].map((caller) => ({ kind, caller })));
   const headers = {
-    ...{ connection: 'Upgrade', upgrade: 'websocket', origin: `http://127.0.0.1:${portOf(api)}` },
-    ...{
-      'sec-websocket-version': '13',
-      'sec-websocket-key': Buffer.alloc(16).toString('base64'),
-      'sec-websocket-protocol': 'bloomery.console',
-    },
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    origin: `http://127.0.0.1:${portOf(api)}`,
+
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+    'sec-websocket-protocol': 'bloomery.console',
   };
   const found: string[] = [];
   for (const { kind, caller } of cells) {
@@ -295,16 +301,26 @@ it('opens consoles in the browser for whom the rules say', async () => {
 
 const authOf = () =>
   createAuth({
-    ...{ options, log: silentLog, clock: systemClock, metrics: silentMetrics, service: 'baremetal' },
-    ...{ enforcer: createEnforcer(options), store: database.store() },
+    options,
+    log: silentLog,
+    clock: systemClock,
+    metrics: silentMetrics,
+    service: 'baremetal',
+    enforcer: createEnforcer(options),
+    store: database.store(),
   });
 it('the page gives the machines of the demonstration to whom the rules say', async () => {
   const path = join(folder, 'machines');
   writeFileSync(path, '[]');
   const auth = authOf();
   const page = createPage({
-    ...{ options: { ...options, 'api.demo_machines': path }, assets: new Map(), log: silentLog, random: randomBytes, auth },
-    ...{ sessions: createSessions(auth, systemClock, randomBytes), logIns: { kinds: [], open: reached } },
+    options: { ...options, 'api.demo_machines': path },
+    assets: new Map(),
+    log: silentLog,
+    random: randomBytes,
+    auth,
+    sessions: createSessions(auth, systemClock, randomBytes),
+    logIns: { kinds: [], open: reached },
   });
   for (const [index, caller] of CALLERS.entries()) {
     const authorization = `Basic ${Buffer.from(`caller-${index}:secret`).toString('base64')}`;
@@ -312,7 +328,7 @@ it('the page gives the machines of the demonstration to whom the rules say', asy
     const bare = '/ui/demo-machines';
     const answer = page.answer({ request, bare, path: bare, search: '', source: 's', body: Buffer.alloc(0) });
     const status = await answer.then(
-      (one) => one.status,
+      (item) => item.status,
       (error: unknown) => (error as { readonly status: number }).status,
     );
     expect([caller.name, status]).toEqual([caller.name, may(caller, 'node:create') ? 200 : 403]);
@@ -337,9 +353,18 @@ it('the page offers to each caller what the rules allow', async () => {
 
 /** The policies of ironic-inspector's operations. */
 const INTROSPECTION: Readonly<Record<string, string>> = {
-  ...{ listIntrospections: 'status', showIntrospection: 'status', startIntrospection: 'start', abortIntrospection: 'abort' },
-  ...{ showData: 'data', showUnprocessed: 'data', reapply: 'reapply' },
-  ...{ listRules: 'rule:get', showRule: 'rule:get', createRule: 'rule:create', removeRules: 'rule:delete', removeRule: 'rule:delete' },
+  listIntrospections: 'status',
+  showIntrospection: 'status',
+  startIntrospection: 'start',
+  abortIntrospection: 'abort',
+  showData: 'data',
+  showUnprocessed: 'data',
+  reapply: 'reapply',
+  listRules: 'rule:get',
+  showRule: 'rule:get',
+  createRule: 'rule:create',
+  removeRules: 'rule:delete',
+  removeRule: 'rule:delete',
 };
 it('answers every operation of the introspection service to every caller as the rules say', async () => {
   expect(ROUTES.filter(({ isPublic }) => isPublic).map(({ path }) => path)).toEqual([
@@ -351,7 +376,9 @@ it('answers every operation of the introspection service to every caller as the 
   const cells = ROUTES.flatMap(({ path, methods, isPublic }) =>
     Object.entries(methods).flatMap(([method, { operationId, takes }]) =>
       [undefined, ...CALLERS].map((caller) => ({
-        ...{ caller, operationId, isPublic },
+        caller,
+        operationId,
+        isPublic,
         row: { method, path: path.replace(/\{\w+\}/g, thingsOf('owned').node), ...(takes ? { body: {} } : {}) },
       })),
     ),

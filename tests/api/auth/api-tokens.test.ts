@@ -14,8 +14,14 @@ const clock = testClock();
 const database = useDatabase({ clock });
 let queries = 0;
 const record = (name: string, changes: Partial<ApiTokenRecord> = {}): Omit<ApiTokenRecord, 'last_used_at'> => ({
-  ...{ name, user_name: 'ci', roles: ['member', 'reader'], project: 'p', domain: null, system: false },
-  ...{ created_at: timestamp(clock.now()), expires_at: null },
+  name,
+  user_name: 'ci',
+  roles: ['member', 'reader'],
+  project: 'p',
+  domain: null,
+  system: false,
+  created_at: timestamp(clock.now()),
+  expires_at: null,
   ...changes,
 });
 async function create(name: string, changes: Partial<ApiTokenRecord> = {}): Promise<string> {
@@ -36,7 +42,9 @@ const start = () =>
         },
       },
     },
-    ...{ clock, log: silentLog, random: randomBytes },
+    clock,
+    log: silentLog,
+    random: randomBytes,
   });
 const refused = { status: 401, sentence: 'The token is not valid' };
 beforeEach(async () => {
@@ -61,7 +69,11 @@ it('an API token identifies its user with roles and scope', async () => {
   const system = await create('in-system', { roles: ['admin'], project: null, system: true });
   expect(await kind.identify(project)).toEqual({
     ...NOBODY,
-    ...{ user: 'ci', userName: 'ci', roles: ['member', 'reader'], project: 'p', tokenName: 'in-project' },
+    user: 'ci',
+    userName: 'ci',
+    roles: ['member', 'reader'],
+    project: 'p',
+    tokenName: 'in-project',
   });
   expect(await kind.identify(system)).toMatchObject({ roles: ['admin'], project: null, system: true, exempt: false });
 });
@@ -133,7 +145,9 @@ it('API tokens are accepted again after a failure of the database', async () => 
       },
       apiTokens: database.store().apiTokens,
     },
-    ...{ clock, log: silentLog, random: randomBytes },
+    clock,
+    log: silentLog,
+    random: randomBytes,
   });
   await expect(kind.identify(token)).rejects.toThrow('away');
   isAway = false;

@@ -22,7 +22,9 @@ const parts = () => ({
     'keystone_authtoken.user_id': 'ironic',
     'keystone_authtoken.password': 'own secret',
   }),
-  ...{ clock: systemClock, log, signal: new AbortController().signal },
+  clock: systemClock,
+  log,
+  signal: new AbortController().signal,
 });
 const person = { user: 'ann', password: 'a password', domain: 'Default', project: null };
 const logIn = () => createKeystoneLogin(parts())(person, '192.0.2.1');

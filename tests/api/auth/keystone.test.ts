@@ -85,8 +85,17 @@ const statusOf = (identified: Promise<unknown>): Promise<number> =>
 
 it('reads the user, the scope and the roles from the token', async () => {
   expect(await identify(strategyOf(), 'good')).toEqual({
-    ...{ user: 'u1', userName: 'user', userDomain: 'default', project: 'p1', projectName: 'tenant', projectDomain: 'default' },
-    ...{ domain: null, roles: ['member'], system: false, exempt: false, isAdminProject: true },
+    user: 'u1',
+    userName: 'user',
+    userDomain: 'default',
+    project: 'p1',
+    projectName: 'tenant',
+    projectDomain: 'default',
+    domain: null,
+    roles: ['member'],
+    system: false,
+    exempt: false,
+    isAdminProject: true,
   });
   expect(await identify(strategyOf(), 'not-admin')).toMatchObject({ isAdminProject: false });
   expect(await identify(strategyOf(), 'wrong-members')).toMatchObject({ roles: ['reader'], project: null, system: false });
@@ -348,7 +357,10 @@ it('forgets the oldest tokens beyond the limit of the cache', async () => {
       asked++;
       return token.startsWith('bad') ? undefined : { expiresAt: Infinity };
     },
-    ...{ cacheMs: 300_000, clock, log: silentLog, metrics: silentMetrics },
+    cacheMs: 300_000,
+    clock,
+    log: silentLog,
+    metrics: silentMetrics,
   });
   const use = { source: '192.0.2.1', allowExpired: false };
   for (const kind of ['good', 'bad']) {

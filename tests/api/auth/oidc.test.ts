@@ -15,7 +15,13 @@ const jwk = ({ publicKey }: Pair, kid: string, alg = 'RS256') => ({ ...publicKey
 const clock = testClock();
 const now = (): number => Math.floor(clock.now() / 1000);
 const claims = (changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
-  ...{ iss: ISSUER, aud: 'bloomery', sub: 'u-1', iat: now(), exp: now() + 300, preferred_username: 'jo', groups: ['bm-admins'] },
+  iss: ISSUER,
+  aud: 'bloomery',
+  sub: 'u-1',
+  iat: now(),
+  exp: now() + 300,
+  preferred_username: 'jo',
+  groups: ['bm-admins'],
   ...changes,
 });
 const sign = async (payload: object, key: KeyObject = first.privateKey, header: object = { kid: 'one' }): Promise<string> => {
@@ -37,7 +43,9 @@ function start(changes: Partial<Options> = {}, log: Log = silentLog) {
       'oidc.project_roles': { builders: 'member', 'bm-admins': 'manager' },
       ...changes,
     }),
-    ...{ clock, log, signal: new AbortController().signal },
+    clock,
+    log,
+    signal: new AbortController().signal,
     fetch: async () => {
       fetched++;
       if (keys instanceof Error) throw keys;

@@ -14,14 +14,21 @@ async function clean(project: string, lesseeOfChild: string | null, step: object
   const caller = { ...NOBODY, user: 'u', roles: ['manager', 'member', 'reader'], project };
   const steps = [{ interface: 'deploy', step: 'erase_devices', args: {}, execute_on_child_nodes: true, ...step }];
   const request = {
-    ...{ caller, permission: { policy: null, isGranted: true }, minor: 112, base: '', params: { node_ident: node.uuid }, onNode: () => {} },
+    caller,
+    permission: { policy: null, isGranted: true },
+    minor: 112,
+    base: '',
+    params: { node_ident: node.uuid },
+    onNode: () => {},
     query: { target: 'clean', clean_steps: steps },
   } as unknown as Request;
   const options = optionsOf({});
   const existing = { ...child, lessee: lesseeOfChild };
   let provisions = 0;
   const context = {
-    ...{ options, document: loadDocument(), validators: createValidators() },
+    options,
+    document: loadDocument(),
+    validators: createValidators(),
     auth: { identify: async () => caller, ...createEnforcer(options) },
     store: { nodes: { find: async (uuid: string) => (uuid === node.uuid ? node : existing), listColumns: async () => [existing] } },
     conductor: { provision: async () => void provisions++ },

@@ -178,7 +178,7 @@ describe('lists', () => {
     };
     // Three queries: the live conductors, the versions of the rows, and the rows that the cache lacks.
     expect([await count(1), await count(3), await count(3)]).toEqual([3, 3, 2]);
-    for (const one of spies) one.mockRestore();
+    for (const item of spies) item.mockRestore();
   });
   it('contain children only on request', async () => {
     await create({ name: 'child', parent_node: 'one' });

@@ -9,16 +9,21 @@ import { createEnforcer } from '../../../policy/enforcer';
 import { optionsOf } from '../../support/options';
 
 const node = {
-  ...{ uuid: 'u', owner: 'red', lessee: 'blue', provision_state: 'active', allocation_uuid: 'a', health: null, traits: [] },
-  ...{
-    driver_info: {},
-    instance_info: { image_source: 'http://images.example/own' },
-    properties: {},
-    driver_internal_info: {},
-    driver: 'd',
-    conductor_group: '',
-  },
-  ...{ last_error: 'a secret error', reservation: 'a-secret-host' },
+  uuid: 'u',
+  owner: 'red',
+  lessee: 'blue',
+  provision_state: 'active',
+  allocation_uuid: 'a',
+  health: null,
+  traits: [],
+  driver_info: {},
+  instance_info: { image_source: 'http://images.example/own' },
+  properties: {},
+  driver_internal_info: {},
+  driver: 'd',
+  conductor_group: '',
+  last_error: 'a secret error',
+  reservation: 'a-secret-host',
 };
 const allocation = { uuid: 'a', owner: 'red', name: 'a-secret-name', state: 'active', node_uuid: 'u' };
 type Handler = 'showReadiness' | 'showStates';
@@ -36,7 +41,9 @@ async function answerFor(project: string, handler: Handler = 'showReadiness', pr
   };
   const options = optionsOf({});
   const context = {
-    ...{ options, document: loadDocument(), auth: { identify: async () => caller, ...createEnforcer(options) } },
+    options,
+    document: loadDocument(),
+    auth: { identify: async () => caller, ...createEnforcer(options) },
     store: { nodes: { find: async () => node }, ports: { ofNode: async () => [] }, allocations: { list: async () => [allocation] } },
     current: { conductors: async () => ({ version: '', conductors: [] }) },
     conductor: {
@@ -66,7 +73,10 @@ it('redacts the last error for the lessee in the states, too', async () => {
 it('shows errors with addresses of the infrastructure to the owner only', async () => {
   const probe = async () => ({
     power: { error: 'no answer from secret.example' },
-    ...{ validation: {}, bootMode: { now: null, changeable: false }, deploying: { count: 0, limit: 1 }, cleans: false },
+    validation: {},
+    bootMode: { now: null, changeable: false },
+    deploying: { count: 0, limit: 1 },
+    cleans: false,
     missingSteps: { steps: [], agentKnown: true },
     images: [
       { name: 'deploy_kernel', href: 'http://secret.example/kernel', error: 'secret.example refuses' },

@@ -120,7 +120,10 @@ it('records one refusal in five minutes in the history of a node, and counts the
   const metrics: Metrics = { ...silentMetrics, count: (name, labels) => void counted.push([name, labels]) };
   const addresses = createAgentAddresses({
     store: { ...storeOf({}), history: { create: async ({ event }: { event: string | null }) => void entries.push(event) } } as never,
-    ...{ options: optionsOf(), clock, metrics, random: (bytes) => Buffer.alloc(bytes) },
+    options: optionsOf(),
+    clock,
+    metrics,
+    random: (bytes) => Buffer.alloc(bytes),
   });
   const node = { uuid: NODE, provision_state: 'wait call-back' } as const;
   for (let count = 0; count < 500; count++) await addresses.report(node, 'source', `refused ${count}`);

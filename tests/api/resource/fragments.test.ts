@@ -23,7 +23,7 @@ function tableOf(rows: StoredRow[], limit = MANY) {
         read.push([...ids]);
         return rows.filter(({ id }) => ids.includes(id)).reverse();
       },
-      renderer: () => (one: StoredRow) => `${one.uuid}.${one.revision}`,
+      renderer: () => (value: StoredRow) => `${value.uuid}.${value.revision}`,
     });
     return found.map(({ uuid, bytes }) => `${uuid}=${bytes.toString()}`).join();
   };
@@ -57,7 +57,7 @@ it('caches the later of two revisions, even if the earlier one is read last', as
       shape: () => '',
       versions: [version],
       read: async () => [await found],
-      renderer: () => (one: StoredRow) => one.revision,
+      renderer: () => (value: StoredRow) => value.revision,
     });
   let answerLate: (found: StoredRow) => void = () => {};
   const slow = ask(row(1, 1), new Promise((resolve) => (answerLate = resolve)));
@@ -150,12 +150,12 @@ it('caches a row under the shape of the row that was read, not of its older vers
   /** The presentation depends on the owner. The version says that it is `before`; the row has another one by now. */
   const ask = (owner: string, now = owner) =>
     fragments.of({
-      shape: (one: { readonly owner: string }) => one.owner,
+      shape: (value: { readonly owner: string }) => value.owner,
       versions: [{ ...row(1), owner }],
       read: async () => [{ ...row(1), owner: now }],
-      renderer: () => (one) => {
-        read.push(one.owner);
-        return one.owner;
+      renderer: () => (value) => {
+        read.push(value.owner);
+        return value.owner;
       },
     });
   expect((await ask('before', 'after'))[0]!.bytes.toString()).toBe('"after"');
@@ -179,8 +179,8 @@ describe('slices', () => {
         read.push([...ids]);
         return rows.filter(({ id }) => ids.includes(id));
       },
-      sizes: async (ids) => new Map(ids.map((id) => [id, rows.find((one) => one.id === id)!.text!.length])),
-      renderer: () => (one: StoredRow) => one,
+      sizes: async (ids) => new Map(ids.map((id) => [id, rows.find((candidate) => candidate.id === id)!.text!.length])),
+      renderer: () => (value: StoredRow) => value,
     });
 
   it('reads rows by their sizes, and each slice when it is asked for', async () => {
@@ -200,7 +200,7 @@ describe('slices', () => {
     const read: number[][] = [];
     expect((await lengths(ask(fragments, rows, read))).length).toBeGreaterThan(1);
     expect(read).toEqual([]);
-    const changed = rows.map((one) => (one.id % 4 === 0 ? { ...one, revision: 2 } : one));
+    const changed = rows.map((item) => (item.id % 4 === 0 ? { ...item, revision: 2 } : item));
     const slices = await lengths(ask(fragments, changed, read));
     expect(slices.join().split(',')).toEqual(rows.map(({ uuid }) => uuid));
     expect(read.flat()).toEqual([4, 8, 12]);

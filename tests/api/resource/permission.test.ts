@@ -21,7 +21,10 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
   const note = (name: string) => async () => void done.push(name);
   const tables = { find: async () => ({ uuid: NODE, owner: null, lessee: null }), update: note('update'), putToken: note('putToken') };
   const context = {
-    ...{ document, validators: createValidators(), options: optionsOf({}), notifier: { isWanted: () => false } },
+    document,
+    validators: createValidators(),
+    options: optionsOf({}),
+    notifier: { isWanted: () => false },
     store: { nodes: tables, runbooks: tables, hardware: tables, images: tables, transaction: note('transaction') },
     auth: { allowed: (_: unknown, policy: string) => allowed.includes(policy) },
   } as unknown as ApiContext;
@@ -33,8 +36,18 @@ async function dispatched(method: string, path: string, handler: Handler, allowe
   try {
     const answer = createDispatch(context, conductor)(
       {
-        ...{ method, path, segments: path.slice(1).split('/'), query: {}, minor: document.max, jsonSuffix: false, headers: {}, base: '' },
-        ...{ body: Buffer.from(method === 'PUT' ? '{"target":"power on"}' : '[]'), json: { values: 100 }, caller: NOBODY, source: 's' },
+        method,
+        path,
+        segments: path.slice(1).split('/'),
+        query: {},
+        minor: document.max,
+        jsonSuffix: false,
+        headers: {},
+        base: '',
+        body: Buffer.from(method === 'PUT' ? '{"target":"power on"}' : '[]'),
+        json: { values: 100 },
+        caller: NOBODY,
+        source: 's',
         peer: {} as never,
       },
       { route: '', origin: { requestId: 'r' } as never },

@@ -12,8 +12,14 @@ import { optionsOf } from '../../support/options';
 
 const reader = (project: string): Caller => ({ ...NOBODY, user: 'u', roles: ['reader'], project });
 const event = (number: number, kind: EventKind): EventRecord => ({
-  ...{ position: `7-${number}`, at: '2026-03-01T00:00:00+00:00', node_uuid: 'n', node_name: null },
-  ...{ owner: 'red', lessee: 'blue', kind, payload: { last_error: 'secret' } },
+  position: `7-${number}`,
+  at: '2026-03-01T00:00:00+00:00',
+  node_uuid: 'n',
+  node_name: null,
+  owner: 'red',
+  lessee: 'blue',
+  kind,
+  payload: { last_error: 'secret' },
 });
 
 /** The kinds of events that a stream shows. It gets one event of each kind, after `wait` seconds each. */
@@ -50,7 +56,10 @@ async function kindsShown(
     source: 's',
   } as unknown as Request;
   const context = {
-    ...{ clock, log: silentLog, options: optionsOf({}), feed: { join: () => listener } },
+    clock,
+    log: silentLog,
+    options: optionsOf({}),
+    feed: { join: () => listener },
     store: { events: { endPosition: async () => '7-0', isReachable: async () => true } },
     auth: { identify, ...createEnforcer(optionsOf({})) },
   } as unknown as ApiContext;

@@ -11,7 +11,8 @@ const idsFor = async (caller: Caller): Promise<readonly unknown[]> => {
   const options = optionsOf({});
   const rows = [change(1, 'red', null), change(2, 'green', 'red'), change(3, 'red', 'green')];
   const context = {
-    ...{ options, store: { hardware: { changes: async () => rows } } },
+    options,
+    store: { hardware: { changes: async () => rows } },
     auth: { identify: async () => caller, ...createEnforcer(options) },
   } as unknown as ApiContext;
   const { body } = await hardwareHandlers['listAllHardwareChanges']!(request, context);

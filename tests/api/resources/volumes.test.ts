@@ -26,8 +26,8 @@ const make = (kind: string, body: object) => ask('POST', `/v1/volume/${kind}`, N
 it.each([
   ['connectors', CONNECTOR, { connector_id: 'iqn.y' }],
   ['targets', TARGET, { boot_index: 3 }],
-] as const)('%s are created, shown, changed and deleted', async (kind, one, change) => {
-  const made = await make(kind, one);
+] as const)('%s are created, shown, changed and deleted', async (kind, item, change) => {
+  const made = await make(kind, item);
   expect(made).toMatchObject({ status: 201, body: { uuid: UUID, node_uuid: NODE, updated_at: null } });
   expect(made.headers['location']).toMatch(new RegExp(`/v1/volume/${kind}/${UUID}$`));
   expect((await ask('GET', `/v1/volume/${kind}/${UUID}`)).body).toEqual(made.body);

@@ -96,7 +96,7 @@ describe('the document of one version', () => {
     const bare = Object.entries(at(NEWEST).paths).flatMap(([path, place]) =>
       Object.entries(place).flatMap(([method, { responses }]) =>
         Object.entries(responses)
-          .filter(([status, one]) => (status === '200' || status === '201' ? !one.content : false))
+          .filter(([status, entry]) => (status === '200' || status === '201' ? !entry.content : false))
           .map(([status]) => `${method} ${path} ${status}`),
       ),
     );

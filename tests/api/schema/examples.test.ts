@@ -19,7 +19,7 @@ const operationsOf = ({ paths }: ShownDocument): readonly ShownOperation[] => Ob
 const asJsonSchema = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(asJsonSchema);
   if (typeof value !== 'object' || value === null) return value;
-  const { nullable, ...rest } = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, asJsonSchema(one)]));
+  const { nullable, ...rest } = Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, asJsonSchema(entry)]));
   return nullable === true ? { anyOf: [rest, { type: 'null' }] } : rest;
 };
 

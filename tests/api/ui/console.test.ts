@@ -54,7 +54,9 @@ beforeEach(async () => {
   localPort = portOf(line);
   server = createHttp((_, response) => void response.end('no console'));
   const bridge = createConsoleBridge({
-    ...{ options, log: silentLog, stopping: stopping.signal },
+    options,
+    log: silentLog,
+    stopping: stopping.signal,
     sessions: {
       auth: {
         allowed: (_, policy) => allowed.includes(policy),

@@ -131,7 +131,10 @@ describe('limitUnknownMachines in a flood of invented addresses', () => {
     let refused = 0;
     const clock = { now: () => START };
     const lookup = limitUnknownMachines(async (mac) => ({ known: mac === MACS.boots, boots: 'ipxe' }), {
-      ...{ max, periodMs: LEASE_SECONDS * 1000, clock, refused: () => void (refused += 1) },
+      max,
+      periodMs: LEASE_SECONDS * 1000,
+      clock,
+      refused: () => void (refused += 1),
       hasLease: (mac) => pool.hasLease(mac, START),
       evict: (mac) => pool.evict(mac, START),
     });
@@ -178,8 +181,12 @@ it('limitUnknownMachines counts a machine while it renews its lease, and no long
   const leased = new Set(['one']);
   let now = START;
   const lookup = limitUnknownMachines(async (mac) => ({ known: known.has(mac), boots: 'ipxe' }), {
-    ...{ max: 1, periodMs: 1000, clock: { now: () => now }, refused: () => {} },
-    ...{ hasLease: (mac) => leased.has(mac), evict: () => {} },
+    max: 1,
+    periodMs: 1000,
+    clock: { now: () => now },
+    refused: () => {},
+    hasLease: (mac) => leased.has(mac),
+    evict: () => {},
   });
   const boots = async (mac: string): Promise<boolean> => (await lookup(mac)).boots !== undefined;
   expect([await boots('one'), await boots('other')]).toEqual([true, false]);
@@ -576,7 +583,9 @@ describe('several subnets', () => {
     const routes = [{ destination: '10.9.0.0', width: 16, router: '10.0.0.253' }];
     const { options } = given(await server({ routes, domain: 'lab.example', mtu: 9000 }).ask(discover('boots')));
     expect(options).toMatchObject({
-      ...{ domainName: 'lab.example', interfaceMtu: 9000, routers: ['10.0.0.254'] },
+      domainName: 'lab.example',
+      interfaceMtu: 9000,
+      routers: ['10.0.0.254'],
       classlessRoutes: [{ destination: '0.0.0.0', width: 0, router: '10.0.0.254' }, ...routes],
     });
     expect(given(await server({ routes, gateway: null }).ask(discover('boots'))).options.classlessRoutes).toEqual(routes);

@@ -24,8 +24,16 @@ const OURS = duidOfMac('52:54:00:00:00:99');
 const THEIRS = duidOfMac(MAC);
 const LOADERS = { bios: 'undionly.kpxe', uefi: 'snponly.efi', byArch: { aarch64: 'snp-arm64.efi' } };
 const POLICY: Dhcpv6Policy = {
-  ...{ duid: OURS, tftpServer: 'fd00:77::1', network: parseIpv6('fd00:77::')!, width: 64, dns: ['fd00:77::53'], domain: 'lab.example' },
-  ...{ leaseSeconds: LEASE_SECONDS, httpUrl: 'http://[fd00:77::1]:8080', ipxeLoaders: LOADERS },
+  duid: OURS,
+  tftpServer: 'fd00:77::1',
+  network: parseIpv6('fd00:77::')!,
+  width: 64,
+  dns: ['fd00:77::53'],
+  domain: 'lab.example',
+  leaseSeconds: LEASE_SECONDS,
+  httpUrl: 'http://[fd00:77::1]:8080',
+  ipxeLoaders: LOADERS,
+
   pxeLoaders: { bios: 'pxelinux.0', uefi: 'bootx64.efi', byArch: {} },
 };
 function subnetOf(size = 16, more: Partial<Subnet6> = {}): Subnet6 {
@@ -87,7 +95,8 @@ describe('message exchange', () => {
     const { ask, lookups } = server();
     const advertised = given(await ask({ type: 'solicit', options: { optionRequest: [23, 24] } }));
     expect(advertised).toMatchObject({
-      ...{ type: MESSAGE6.advertise, xid: 7 },
+      type: MESSAGE6.advertise,
+      xid: 7,
       options: {
         clientIdentifier: THEIRS,
         serverIdentifier: OURS,
@@ -283,12 +292,10 @@ describe('planSubnets6', () => {
   const plan = (lines: readonly string[], more: Partial<DhcpOptions> = {}) =>
     planSubnets6(
       optionsOf({
-        ...{
-          'boot.interface': 'eth1',
-          'boot.dhcp_subnet': lines,
-          'deploy.http_url': 'http://192.0.2.1:8080',
-          'pxe.tftp_server': '192.0.2.1',
-        },
+        'boot.interface': 'eth1',
+        'boot.dhcp_subnet': lines,
+        'deploy.http_url': 'http://192.0.2.1:8080',
+        'pxe.tftp_server': '192.0.2.1',
         ...more,
       }),
       (name) => LINKS[name],
@@ -299,13 +306,18 @@ describe('planSubnets6', () => {
       'fd00:5::/48 range=fd00:5::1-fd00:5::9',
     ]);
     expect(plans[0]).toMatchObject({
-      ...{ interface: 'eth1', direct: true, maxUnknown: 128 },
+      interface: 'eth1',
+      direct: true,
+      maxUnknown: 128,
       range: { first: 0, last: 255, excluded: [0, 1], leaseMs: 600_000 },
       policy: { tftpServer: 'fd00:77::1', httpUrl: 'http://[fd00:77::1]:8080', network: parseIpv6('fd00:77::') },
     });
     expect(plans[1]).toMatchObject({ direct: false, policy: { tftpServer: 'fd00:77::1' } });
-    expect(advertisementOf(plans.filter((one) => one.direct))).toEqual({
-      ...{ dhcp: true, routerSeconds: 0, mtu: 9000, dns: ['fd00:77::53'] },
+    expect(advertisementOf(plans.filter((candidate) => candidate.direct))).toEqual({
+      dhcp: true,
+      routerSeconds: 0,
+      mtu: 9000,
+      dns: ['fd00:77::53'],
       prefixes: [{ network: 'fd00:77::', width: 64, autonomous: true }],
     });
   });

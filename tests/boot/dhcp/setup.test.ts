@@ -150,17 +150,17 @@ describe('planSubnets', () => {
       ['eth1', false, '10.3.1.0-10.3.1.255'],
     ]);
     expect(plans[1]!.policy).toMatchObject({
-      ...{
-        server: '10.2.0.1',
-        netmask: '255.255.255.0',
-        gateway: '10.2.0.254',
-        dns: ['10.2.0.2', '10.2.0.3'],
-        domain: 'lab.example',
-        mtu: 9000,
-      },
-      ...{ leaseSeconds: 600, routes: [{ destination: '10.9.0.0', width: 16, router: '10.2.0.253' }] },
+      server: '10.2.0.1',
+      netmask: '255.255.255.0',
+      gateway: '10.2.0.254',
+      dns: ['10.2.0.2', '10.2.0.3'],
+      domain: 'lab.example',
+      mtu: 9000,
+      leaseSeconds: 600,
+      routes: [{ destination: '10.9.0.0', width: 16, router: '10.2.0.253' }],
       // The machines reach this host by its address in their network.
-      ...{ tftpServer: '10.2.0.1', httpUrl: 'http://10.2.0.1:8080' },
+      tftpServer: '10.2.0.1',
+      httpUrl: 'http://10.2.0.1:8080',
     });
     expect(plans[2]!.policy).toMatchObject({
       server: '10.0.0.1',

@@ -83,7 +83,7 @@ describe('checkHost()', () => {
     return checkHost({ options, roles, stateDir: join(folder, 'state'), databaseUrl: database.connection() });
   };
   const of = (findings: readonly Finding[], what: string): readonly (readonly [string, string])[] =>
-    findings.filter((one) => one.what === what).map(({ severity, message }) => [severity, message]);
+    findings.filter((candidate) => candidate.what === what).map(({ severity, message }) => [severity, message]);
   const kernel = join(folder, 'kernel');
   const agent = { 'conductor.deploy_kernel': `file://${kernel}`, 'conductor.deploy_ramdisk': kernel };
 

@@ -20,7 +20,10 @@ const nodeWith = (changes: Partial<NodeRecord>): FlowTask =>
   flowTask({
     options: { 'deploy.fast_track': true, 'conductor.automated_clean': true },
     node: {
-      ...{ power_state: 'power on', inspection_finished_at: JUST_NOW, driver_internal_info: internal, last_error: null },
+      power_state: 'power on',
+      inspection_finished_at: JUST_NOW,
+      driver_internal_info: internal,
+      last_error: null,
       instance_info: { rescue_password: 'a password' },
       ...changes,
     },
@@ -60,11 +63,11 @@ const FLOWS: Readonly<Record<string, Next>> = {
   service: { flow: service, verb: 'service', state: 'servicing', args: { service_steps: steps } },
 };
 /** The node as the next flow finds it when it prepares the ramdisk. */
-async function begun(one: FlowTask, { flow, verb, state, args = {} }: Next): Promise<void> {
-  await one.task.save({ provision_state: 'manageable', maintenance: false, fault: null });
-  const { changes, internal: forgotten = {} } = await flow.admit[verb]!.check(one.task, args);
-  await one.task.save({ ...changes, provision_state: state });
-  await one.task.saveInternal(forgotten);
+async function begun(value: FlowTask, { flow, verb, state, args = {} }: Next): Promise<void> {
+  await value.task.save({ provision_state: 'manageable', maintenance: false, fault: null });
+  const { changes, internal: forgotten = {} } = await flow.admit[verb]!.check(value.task, args);
+  await value.task.save({ ...changes, provision_state: state });
+  await value.task.saveInternal(forgotten);
 }
 
 describe.each(Object.entries(FAILURES))('after %s', (_, { state, run }) => {

@@ -658,10 +658,8 @@ describe('a flow that waits', () => {
     flowTask({
       ...given,
       node: {
-        ...{
-          deploy_step: at,
-          driver_internal_info: { deploy_steps: LIST, deploy_step_index: 0, steps_validated: true, step_poll_every: 7 },
-        },
+        deploy_step: at,
+        driver_internal_info: { deploy_steps: LIST, deploy_step_index: 0, steps_validated: true, step_poll_every: 7 },
         ...given.node,
       },
       driver: given.driver ?? withDeploy({ steps: [step('a'), step('b')] }),
@@ -748,7 +746,7 @@ describe('a flow that waits', () => {
       wait,
     );
     const { deploy_steps: steps, steps_validated: validated, deploy_step_index: index } = given.node().driver_internal_info;
-    expect([(steps as { step: string }[]).map((one) => one.step), validated, index]).toEqual([['a', 'of_agent'], true, 0]);
+    expect([(steps as { step: string }[]).map((item) => item.step), validated, index]).toEqual([['a', 'of_agent'], true, 0]);
     expect(given.events).toEqual(['step checked']);
   });
   it('asks a busy agent for its steps only at heartbeats', async () => {

@@ -10,7 +10,12 @@ export const no = (reason: string) => async (): Promise<never> => {
   throw new Fault('InvalidParameterValue', { message: reason });
 };
 export const step = (name: string, changes: Partial<Step> = {}): Step => ({
-  ...{ step: name, priority: { clean: 0, deploy: 0, service: 0 }, args: {}, abortable: true, requiresRamdisk: false, resumable: true },
+  step: name,
+  priority: { clean: 0, deploy: 0, service: 0 },
+  args: {},
+  abortable: true,
+  requiresRamdisk: false,
+  resumable: true,
   run: async () => done,
   ...changes,
 });
@@ -18,6 +23,9 @@ export const withDeploy = (changes: Partial<DeployInterface>): Partial<Driver> =
 /** A function that adds `what` to the events that a test compares. */
 export const said = (given: FlowTask, what: string) => async (): Promise<void> => void given.events.push(what);
 export const running = (name: string, changes: JsonObject = {}): JsonObject => ({
-  ...{ interface: 'deploy', step: name, priority: 0, argsinfo: {} },
+  interface: 'deploy',
+  step: name,
+  priority: 0,
+  argsinfo: {},
   ...changes,
 });

@@ -27,9 +27,9 @@ const listing = (kind: 'clean' | 'service', steps: readonly JsonObject[], more: 
 async function begun(flow: Flow, given: Given, prepared: Outcome = done, offered: readonly Step[] = []) {
   const order: string[] = [];
   const prepare = async (): Promise<Outcome> => (order.push('prepare'), prepared);
-  const steps = offered.map((one) => ({
-    ...one,
-    run: async (...parts: Parameters<Step['run']>): Promise<Outcome> => (order.push(one.step), one.run(...parts)),
+  const steps = offered.map((item) => ({
+    ...item,
+    run: async (...parts: Parameters<Step['run']>): Promise<Outcome> => (order.push(item.step), item.run(...parts)),
   }));
   const flown = flowTask({
     driver: withDeploy({ steps, prepareCleaning: prepare, prepareService: prepare }),
@@ -143,7 +143,7 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
       }),
     );
     expect(events).toEqual(
-      ['stop polling', 'event resume', 'event done'].map((one) => (kind === 'clean' ? one.replace('done', 'manage') : one)),
+      ['stop polling', 'event resume', 'event done'].map((item) => (kind === 'clean' ? item.replace('done', 'manage') : item)),
     );
   });
 });

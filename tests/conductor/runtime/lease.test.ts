@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fenced, fencedConnections } from '../../../conductor/core/fenced';
+import { fenced, fencedConnections } from '../../../conductor/hardware/fenced';
 import { createLease } from '../../../conductor/runtime/lease';
 import { UNFENCED, type Connections } from '../../../drivers/interfaces';
 import { silentLog } from '../../../model/log';

@@ -26,7 +26,7 @@ it.each<['clean' | 'deploy' | 'verify', readonly PlannedStep[], readonly string[
   ['clean', [at('raid.a', 10), at('deploy.b', 20)], ['deploy.b', 'raid.a']],
   [
     'clean',
-    ['raid', 'bios', 'deploy', 'firmware', 'management', 'power', 'vendor'].map((one) => at(`${one}.x`, 5)),
+    ['raid', 'bios', 'deploy', 'firmware', 'management', 'power', 'vendor'].map((item) => at(`${item}.x`, 5)),
     ['vendor.x', 'power.x', 'management.x', 'firmware.x', 'deploy.x', 'bios.x', 'raid.x'],
   ],
   ['deploy', [at('deploy.b', 5), at('deploy.a', 5)], ['deploy.b', 'deploy.a']],

@@ -33,7 +33,7 @@ const succeed = (): Answer => ({ body: result('sync', 'SUCCEEDED') });
 describe('command', () => {
   it('sends the parameters and the agent token', async () => {
     const { task, agent } = await against(succeed);
-    const answer = await withAgent(task, (one) => one.command('standby.sync', { a: 1 }, { wait: true }));
+    const answer = await withAgent(task, (value) => value.command('standby.sync', { a: 1 }, { wait: true }));
     expect(answer).toMatchObject({ command_name: 'sync', command_status: 'SUCCEEDED' });
     expect(agent.asked).toEqual([
       {
@@ -54,18 +54,18 @@ describe('command', () => {
     const { task, agent } = await against(({ method }, times) =>
       times === 1 ? 'hang up' : method === 'GET' ? { body: { commands: [] } } : succeed(),
     );
-    await withAgent(task, (one) => one.command('standby.sync', {}));
+    await withAgent(task, (value) => value.command('standby.sync', {}));
     expect(agent.asked.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
   });
   it('does not send the command again when the agent already executes it', async () => {
     const running = result('execute_clean_step', 'RUNNING');
     const { task, agent } = await against((_, times) => (times === 1 ? 'hang up' : { body: { commands: [running] } }));
-    expect(await withAgent(task, (one) => one.command('clean.execute_clean_step', {}))).toEqual(running);
+    expect(await withAgent(task, (value) => value.command('clean.execute_clean_step', {}))).toEqual(running);
     expect(agent.asked.map(({ method }) => method)).toEqual(['POST', 'GET']);
   });
   it('fails after [agent]max_command_attempts', async () => {
     const { task, agent } = await against(() => 'hang up', { options: { 'agent.max_command_attempts': 2 } });
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({
       kind: 'unreachable',
       message: expect.stringContaining(
         `Connection to agent failed: Failed to connect to the agent running on node ${NODE_UUID} for invoking command standby.sync. Error: `,
@@ -75,7 +75,7 @@ describe('command', () => {
   });
   it('fails after the timeout when the agent does not answer', async () => {
     const { task } = await against(() => 'say nothing');
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}, { attempts: 1, timeout: 0.1 }))).rejects.toMatchObject({
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}, { attempts: 1, timeout: 0.1 }))).rejects.toMatchObject({
       kind: 'unreachable',
     });
   });
@@ -106,11 +106,11 @@ describe('command', () => {
     ],
   ])('maps the answer %i %j to a failure of kind %s', async (status, body, kind, message) => {
     const { task } = await against(() => ({ status, body }));
-    await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({ kind, message });
+    await expect(withAgent(task, (value) => value.command('a.b', {}))).rejects.toMatchObject({ kind, message });
   });
   it('masks the agent token that an error message quotes', async () => {
     const { task } = await against((asked) => ({ status: 401, body: { message: `wrong token in ${JSON.stringify(asked.query)}` } }));
-    await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({
+    await expect(withAgent(task, (value) => value.command('a.b', {}))).rejects.toMatchObject({
       message: expect.stringMatching(/wrong token in .*"agent_token":"\*{6}"/) as unknown,
     });
   });
@@ -118,22 +118,22 @@ describe('command', () => {
     const elsewhere = await startFakeAgent(succeed);
     agents.push(elsewhere);
     const { task, agent } = await against(() => ({ status: 307, body: {}, headers: { location: `${elsewhere.url}/v1/commands/` } }));
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'refused' });
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'refused' });
     expect([agent.asked.length, elsewhere.asked.length]).toEqual([1, 0]);
   });
   it('fails on an answer that exceeds the size limit', async () => {
     const { task } = await against(() => ({ body: 'x'.repeat(17 * 1024 * 1024) }), { options: { 'agent.max_command_attempts': 1 } });
-    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'unreachable' });
+    await expect(withAgent(task, (value) => value.commands())).rejects.toMatchObject({ kind: 'unreachable' });
   });
   it('fails with the reason of the stop when the server stops', async () => {
     const { task, stop } = await against(() => 'say nothing');
-    const work = withAgent(task, (one) => one.command('standby.sync', {}));
+    const work = withAgent(task, (value) => value.command('standby.sync', {}));
     setImmediate(() => stop(new Error('going down')));
     await expect(work).rejects.toThrow('going down');
   });
   it('fails for a node without an agent URL', async () => {
     const { task } = testTask();
-    await expect(withAgent(task, (one) => one.commands())).rejects.toMatchObject({ kind: 'unreachable' });
+    await expect(withAgent(task, (value) => value.commands())).rejects.toMatchObject({ kind: 'unreachable' });
   });
 });
 
@@ -141,22 +141,22 @@ describe('finished', () => {
   const started = { command_name: 'install_bootloader', command_status: 'RUNNING' };
   it('sends one GET that waits until the command has ended', async () => {
     const { task, agent } = await against(() => ({ body: result('install_bootloader', 'SUCCEEDED') }));
-    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'a/b' }))).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await withAgent(task, (value) => value.finished({ ...started, id: 'a/b' }))).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(agent.asked).toMatchObject([{ method: 'GET', path: '/v1/commands/a%2Fb', query: { wait: 'true' } }]);
   });
   it('polls an agent that does not wait, and tolerates a broken connection', async () => {
     const { task } = await against((_, times) =>
       times === 2 ? 'hang up' : { body: result('install_bootloader', times < 4 ? 'RUNNING' : 'FAILED') },
     );
-    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).toMatchObject({ command_status: 'FAILED' });
+    expect(await withAgent(task, (value) => value.finished({ ...started, id: 'x' }))).toMatchObject({ command_status: 'FAILED' });
   });
   it('finds a command without an id in the list of commands', async () => {
     const { task } = await against(() => ({ body: { commands: [result('install_bootloader', 'SUCCEEDED'), result('other', 'RUNNING')] } }));
-    expect(await withAgent(task, (one) => one.finished(started))).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await withAgent(task, (value) => value.finished(started))).toMatchObject({ command_status: 'SUCCEEDED' });
   });
   it('fails after the timeout when the command does not end', async () => {
     const { task } = await against(() => ({ body: result('install_bootloader', 'RUNNING') }));
-    await expect(withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).rejects.toThrow(
+    await expect(withAgent(task, (value) => value.finished({ ...started, id: 'x' }))).rejects.toThrow(
       `Timeout executing command install_bootloader on node ${NODE_UUID}`,
     );
   });
@@ -183,7 +183,7 @@ describe('TLS verification', () => {
     ['verification disabled by [agent]verify_ca', () => ({ options: { 'agent.verify_ca': 'False' } })],
   ])("accepts the agent's certificate with %s", async (_, given) => {
     const { task } = await against(succeed, { ...given(), tls: own });
-    expect(await withAgent(task, (one) => one.command('standby.sync', {}))).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await withAgent(task, (value) => value.command('standby.sync', {}))).toMatchObject({ command_status: 'SUCCEEDED' });
   });
   it.each([
     ['another trusted certificate', own, () => ({ internal: { agent_verify_ca: other.certificate }, options: once })],
@@ -191,7 +191,7 @@ describe('TLS verification', () => {
     ['a certificate for another address', elsewhere, () => ({ internal: { agent_verify_ca: elsewhere.certificate }, options: once })],
   ])('refuses the connection with %s', async (_, tls, given) => {
     const { task, agent } = await against(succeed, { ...given(), tls });
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
     expect(agent.asked).toEqual([]);
   });
   it('never uses a connection of a task that did not verify the agent', async () => {
@@ -209,17 +209,17 @@ describe('TLS verification', () => {
   ])('with an agent that has TLS 1.2 only follows [agent]tls_minimum_version = %s', async (version, kind) => {
     const options = { ...once, 'agent.verify_ca': 'False', ...(version ? { 'agent.tls_minimum_version': version } : {}) };
     const { task } = await against(succeed, { options, tls: { ...own, maxVersion: 'TLSv1.2' } });
-    const said = await withAgent(task, (one) => one.command('standby.sync', {})).catch((error: unknown) => error);
+    const said = await withAgent(task, (value) => value.command('standby.sync', {})).catch((error: unknown) => error);
     expect((said as { kind?: string }).kind).toBe(kind);
   });
   it('refuses a file path in the agent_verify_ca that the agent sent', async () => {
     const { task, agent } = await against(succeed, { internal: { agent_verify_ca: join(folder, 'ca.pem') }, tls: own });
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ status: 400 });
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({ status: 400 });
     expect(agent.asked).toEqual([]);
   });
   it('refuses an agent_verify_ca path that does not exist', async () => {
     const { task } = await against(succeed, { info: { agent_verify_ca: '/none' }, tls: own });
-    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({
+    await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({
       status: 400,
       message: 'Agent CA /none is neither a path nor a boolean',
     });

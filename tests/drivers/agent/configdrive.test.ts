@@ -82,8 +82,8 @@ describe('ISO image', () => {
   });
   it('keeps each directory record within one sector in a directory of many files', () => {
     const names = Array.from({ length: 150 }, (_, at) => `folder/file-${String(at).padStart(4, '0')}`);
-    const image = isoImage('many', Object.fromEntries(names.map((one) => [one, Buffer.from(one)])), NOW);
-    for (const sector of [16, 17]) expect(read(image, sector).files).toEqual(Object.fromEntries(names.map((one) => [one, one])));
+    const image = isoImage('many', Object.fromEntries(names.map((name) => [name, Buffer.from(name)])), NOW);
+    for (const sector of [16, 17]) expect(read(image, sector).files).toEqual(Object.fromEntries(names.map((name) => [name, name])));
   });
   it('has path tables in the order that ECMA-119 requires', () => {
     const image = isoImage('v', { 'b/z/1': Buffer.from('1'), 'a/y/2': Buffer.from('2'), 'a/x/3': Buffer.from('3') }, NOW);

@@ -47,7 +47,7 @@ afterEach(async () => {
 const step =
   (name: string) =>
   (task: TestTask['task']): Promise<Outcome> =>
-    directDeploy.steps!.find((one) => one.step === name)!.run(task, {});
+    directDeploy.steps!.find((candidate) => candidate.step === name)!.run(task, {});
 const commandsSent = (): readonly string[] => agent!.asked.flatMap(({ body }) => (body ? [body.name] : []));
 
 describe('validate', () => {

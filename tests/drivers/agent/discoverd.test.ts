@@ -22,7 +22,7 @@ beforeEach(() => {
   service.asked.length = 0;
 });
 afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close();
+  for (const item of opened.splice(0)) await item.close();
 });
 afterAll(() => service.shut());
 
@@ -196,8 +196,10 @@ it('the periodic check ends when the conductor stops', async () => {
 it('requests use the configured credentials, and any form of the service URL', async () => {
   for (const url of ['', '/', '/v1', '/v1/'].map((path) => service.url.replace(/\/v1$/, path))) {
     const { task } = waiting(false, {
-      ...{ 'discoverd.service_url': url, 'discoverd.auth_type': 'http_basic' },
-      ...{ 'discoverd.username': 'bob', 'discoverd.password': 'x:y' },
+      'discoverd.service_url': url,
+      'discoverd.auth_type': 'http_basic',
+      'discoverd.username': 'bob',
+      'discoverd.password': 'x:y',
     });
     expect(await periodic!.check!(task)).toEqual({ internal: { discoverd_asked: SINCE } });
     expect(service.heard.headers['authorization']).toBe(`Basic ${Buffer.from('bob:x:y').toString('base64')}`);

@@ -47,7 +47,7 @@ it.each<[boolean, string, Partial<NodeRecord>]>([
   expect(await isFastTrack(testTask({ node: { ...there, ...node } }).task)).toBe(expected);
 });
 
-const stepOf = (one: TestTask, name: string) => customAgentDeploy.steps!.find(({ step }) => step === name)!.run(one.task, {});
+const stepOf = (value: TestTask, name: string) => customAgentDeploy.steps!.find(({ step }) => step === name)!.run(value.task, {});
 it('a deployment powers the machine off and on only without fast track', async () => {
   const one = testTask({ node: there });
   await customAgentDeploy.prepare!(one.task);

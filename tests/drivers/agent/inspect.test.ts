@@ -15,7 +15,7 @@ function inspecting(given: Given = {}, boot: Partial<BootInterface> = { validate
     driver: {
       boot: {
         ...fakeBoot,
-        prepareRamdisk: async (_, one) => void (made.events.push('ramdisk'), args.push(one)),
+        prepareRamdisk: async (_, value) => void (made.events.push('ramdisk'), args.push(value)),
         cleanUpRamdisk: async () => void made.events.push('no ramdisk'),
         ...boot,
       },

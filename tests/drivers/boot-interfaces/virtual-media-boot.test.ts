@@ -68,8 +68,13 @@ describe('shares', () => {
   const info = (protocol: string): JsonObject => ({ ...KERNEL, vmedia_transport_protocol: protocol });
   const share = join(folder, 'share');
   const options = {
-    ...{ 'nfs.base_url': 'nfs://192.0.2.9/', 'nfs.share_path': share, 'cifs.base_url': 'cifs://192.0.2.9', 'cifs.share_path': share },
-    ...{ 'cifs.username': 'smith', 'cifs.password': 'secret' },
+    'nfs.base_url': 'nfs://192.0.2.9/',
+    'nfs.share_path': share,
+    'cifs.base_url': 'cifs://192.0.2.9',
+    'cifs.share_path': share,
+
+    'cifs.username': 'smith',
+    'cifs.password': 'secret',
   };
   let boots: Server;
   let http: string;
@@ -314,7 +319,7 @@ describe('validate', () => {
   const error = (given: Given): Promise<unknown> =>
     redfishVirtualMediaBoot.validate!(bench(given).task).then(
       () => 'fine',
-      (one: unknown) => (one as Error).message,
+      (item: unknown) => (item as Error).message,
     );
   it.each<[string, Given, string]>([
     ['kernel and ramdisk', {}, 'fine'],

@@ -92,7 +92,7 @@ describe('checkLocation', () => {
   });
   it('uses credentials in the URL but hides them in errors', async () => {
     const url = `${base.replace('//', '//user:hunter2@')}/none`;
-    const error = await checkLocation({ kind: 'http', url }, never).catch((one: unknown) => one);
+    const error = await checkLocation({ kind: 'http', url }, never).catch((item: unknown) => item);
     expect((error as Error).message).toContain(base);
     expect((error as Error).message).not.toContain('hunter2');
     const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;

@@ -87,8 +87,8 @@ describe('driver_info', () => {
     ],
   ])('validate rejects %j with the message of Ironic', async (info, message) => {
     const { task } = bench({ node: { driver_info: info } });
-    for (const one of [ipmiPower, ipmiManagement, ipmiVendor])
-      await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
+    for (const item of [ipmiPower, ipmiManagement, ipmiVendor])
+      await expect(item.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
   it.each([
     [{ ipmi_bridging: 'single', ipmi_target_channel: '16', ipmi_target_address: '0x20' }, 'ipmi_target_channel "16"'],
@@ -127,13 +127,11 @@ describe('driver_info', () => {
     ],
     [
       {
-        ...{
-          ipmi_bridging: 'dual',
-          ipmi_transit_channel: 0,
-          ipmi_transit_address: '0x82',
-          ipmi_target_channel: 7,
-          ipmi_target_address: 114,
-        },
+        ipmi_bridging: 'dual',
+        ipmi_transit_channel: 0,
+        ipmi_transit_address: '0x82',
+        ipmi_target_channel: 7,
+        ipmi_target_address: 114,
         ipmi_local_address: '0x2c',
       },
       {

@@ -47,7 +47,7 @@ interface Given {
 async function planned({ traits: own, ports, portgroups = [], vif = {}, options = {} }: Given): Promise<readonly string[]> {
   const { task } = testTask({ ports, portgroups, options, node: { instance_info: own ? { traits: own } : {} } });
   const found = await planAttachment(task, { id: 'vif', ...vif }, traits);
-  return found.map((one) => (one.kind === 'group' ? one.ports.map(({ uuid }) => uuid).join('+') : one.uuid));
+  return found.map((item) => (item.kind === 'group' ? item.ports.map(({ uuid }) => uuid).join('+') : item.uuid));
 }
 const green = { vendor: 'green' };
 it.each<readonly [string, Given, readonly string[]]>([

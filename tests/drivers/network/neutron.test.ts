@@ -83,8 +83,13 @@ it('addProvisioningNetwork deletes leftover ports, then creates and binds a port
       {
         ports: [
           {
-            ...{ network_id: NETWORK, admin_state_up: true, device_id: NODE_UUID, device_owner: 'baremetal:none' },
-            ...{ 'binding:vnic_type': 'baremetal', 'binding:host_id': NODE_UUID, mac_address: '52:54:00:00:00:01' },
+            network_id: NETWORK,
+            admin_state_up: true,
+            device_id: NODE_UUID,
+            device_owner: 'baremetal:none',
+            'binding:vnic_type': 'baremetal',
+            'binding:host_id': NODE_UUID,
+            mac_address: '52:54:00:00:00:01',
             'binding:profile': { local_link_information: [LINK], physical_network: 'physnet1' },
           },
         ],
@@ -264,7 +269,9 @@ describe('network data', () => {
     [`GET /networks/${NETWORK}`]: { network: { id: NETWORK, mtu: 1450 } },
     'GET /ports/vif': {
       port: {
-        ...{ id: 'vif', network_id: NETWORK, mac_address: 'fa:16:3e:00:00:01' },
+        id: 'vif',
+        network_id: NETWORK,
+        mac_address: 'fa:16:3e:00:00:01',
         fixed_ips: [
           { subnet_id: 's4', ip_address: '10.0.0.9' },
           { subnet_id: 's6', ip_address: '2001:db8::9' },
@@ -278,7 +285,12 @@ describe('network data', () => {
   };
   const networks = (link: string): readonly object[] => [
     {
-      ...{ id: 's4', network_id: NETWORK, type: 'ipv4', link, ip_address: '10.0.0.9', netmask: '255.255.240.0' },
+      id: 's4',
+      network_id: NETWORK,
+      type: 'ipv4',
+      link,
+      ip_address: '10.0.0.9',
+      netmask: '255.255.240.0',
       routes: [
         { network: '0.0.0.0', netmask: '0.0.0.0', gateway: '10.0.0.1' },
         { network: '10.9.0.0', netmask: '255.255.0.0', gateway: '10.0.0.2' },

@@ -22,7 +22,9 @@ const ref = (path: string): JsonObject => ({ '@odata.id': path });
 /** Adds a collection with its members to the service. */
 function collection(path: string, members: readonly JsonObject[]): void {
   service.resources[path] = { Members: members.map((_, index) => ref(`${path}/${index}`)) };
-  members.forEach((one, index) => (service.resources[`${path}/${index}`] = { '@odata.id': `${path}/${index}`, Id: String(index), ...one }));
+  members.forEach(
+    (member, index) => (service.resources[`${path}/${index}`] = { '@odata.id': `${path}/${index}`, Id: String(index), ...member }),
+  );
 }
 const system = (more: JsonObject): void => void Object.assign(service.resources[SYSTEM] as object, more);
 
@@ -130,34 +132,37 @@ it('returns the inventory of a complete machine', async () => {
           name: 'RAID',
           storage_controllers: [
             {
-              ...{
-                member_id: '0',
-                name: 'HBA',
-                raid_types: ['RAID1'],
-                speed_gbps: 12,
-                controller_protocols: ['PCIe'],
-                device_protocols: [],
-              },
+              member_id: '0',
+              name: 'HBA',
+              raid_types: ['RAID1'],
+              speed_gbps: 12,
+              controller_protocols: ['PCIe'],
+              device_protocols: [],
               status: { health: 'OK', state: 'Enabled' },
             },
           ],
           drives: [
             {
-              ...{
-                id: '0',
-                name: 'Bay 0',
-                size: 500 * GIB,
-                media_type: 'HDD',
-                serial_number: 'd0',
-                manufacturer: 'M',
-                model: 'D',
-                revision: '7',
-              },
-              ...{ protocol: 'SAS', status: { health: 'OK', state: 'Enabled' } },
+              id: '0',
+              name: 'Bay 0',
+              size: 500 * GIB,
+              media_type: 'HDD',
+              serial_number: 'd0',
+              manufacturer: 'M',
+              model: 'D',
+              revision: '7',
+              protocol: 'SAS',
+              status: { health: 'OK', state: 'Enabled' },
             },
             {
-              ...{ id: '1', name: 'Bay 1', size: 100 * GIB, media_type: 'SSD' },
-              ...{ serial_number: null, manufacturer: null, model: null, revision: null },
+              id: '1',
+              name: 'Bay 1',
+              size: 100 * GIB,
+              media_type: 'SSD',
+              serial_number: null,
+              manufacturer: null,
+              model: null,
+              revision: null,
             },
           ],
         },
@@ -263,13 +268,11 @@ describe('a hostile service', () => {
   });
   it('has its invalid values ignored and its long texts truncated', async () => {
     system({
-      ...{
-        Manufacturer: { a: 1 },
-        Model: 'x'.repeat(5000),
-        SerialNumber: 12,
-        UUID: ['u'],
-        MemorySummary: { TotalSystemMemoryGiB: 'lots' },
-      },
+      Manufacturer: { a: 1 },
+      Model: 'x'.repeat(5000),
+      SerialNumber: 12,
+      UUID: ['u'],
+      MemorySummary: { TotalSystemMemoryGiB: 'lots' },
       Processors: ref('/c'),
       PCIeDevices: 'no',
       Links: { Chassis: 5 },

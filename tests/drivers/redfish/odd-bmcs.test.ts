@@ -55,7 +55,7 @@ const usualOf = (operation: string): Promise<unknown> => {
 };
 const only = (process.env['ODD'] ?? '').split(',').filter((word) => word !== '');
 const names = Object.keys(BEHAVIOURS).filter(
-  (name) => name !== 'nothing odd' && (only.length === 0 || only.some((one) => name.includes(one))),
+  (name) => name !== 'nothing odd' && (only.length === 0 || only.some((candidate) => name.includes(candidate))),
 );
 
 describe.each(names)('a BMC that %s', (behaviour) => {

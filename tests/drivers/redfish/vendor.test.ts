@@ -72,7 +72,7 @@ describe('subscriptions', () => {
     offer();
     service().reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('full') } : undefined);
     const error = await call('create_subscription', { ...MINIMAL, HttpHeaders: [{ authorization: 'hidden' }] }).catch(
-      (one: unknown) => one,
+      (item: unknown) => item,
     );
     expect(error).toMatchObject({
       status: 500,

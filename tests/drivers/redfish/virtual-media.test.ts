@@ -204,7 +204,7 @@ describe('insertMedium', () => {
     ],
   ])('fails with %s, without the secret of the URL in the error', async (_, given, message) => {
     given();
-    const error = await insertMedium(bench().task, 'CD', URL).catch((one: unknown) => one as Error);
+    const error = await insertMedium(bench().task, 'CD', URL).catch((item: unknown) => item as Error);
     expect(error).toMatchObject({ status: 400, message: expect.stringContaining(message) as unknown });
     expect((error as Error).message).not.toContain('AAAA');
   });

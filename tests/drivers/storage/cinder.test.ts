@@ -34,7 +34,8 @@ describe('validate', () => {
   }: ValidationCase) =>
     cinderStorage.validate!(
       testTask({
-        ...{ connectors, targets },
+        connectors,
+        targets,
         node: { properties: { capabilities } },
         driver: { boot },
         connections: { services: servicesOf(rest.configured === false ? {} : { 'cinder.auth_type': 'password' }) },

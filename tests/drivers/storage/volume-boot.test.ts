@@ -39,7 +39,7 @@ const make = (changes: Partial<NodeRecord> = {}, targets = [target()], boot = ip
     ports: [portRecord({ address: '52:54:00:00:00:01' })],
     driver: { boot, storage, deploy: directDeploy },
   });
-const step = async (task: Task, name: string) => directDeploy.steps!.find((one) => one.step === name)!.run(task, {});
+const step = async (task: Task, name: string) => directDeploy.steps!.find((candidate) => candidate.step === name)!.run(task, {});
 
 describe('external storage interface', () => {
   it.each<[string, Partial<NodeRecord>, readonly VolumeTargetRecord[], boolean]>([

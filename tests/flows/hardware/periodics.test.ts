@@ -16,7 +16,7 @@ const inState =
     const { provision_state: now, reservation } = await node(uuid);
     return now === state && reservation === null;
   };
-const times = (machine: Machine, what: string): number => machine.orders.filter((one) => one === what).length;
+const times = (machine: Machine, what: string): number => machine.orders.filter((order) => order === what).length;
 
 it('each periodic function has a unique name and its interval', () => {
   const names = PERIODICS.map(({ name }) => name);
@@ -166,7 +166,7 @@ describe('sensors', () => {
         .sort(),
     ).toEqual(names);
     for (const message of ofNodes()) expect(message).toMatchObject({ event_type: 'hardware.test-hardware.metrics.update', payload });
-    const own = sent.filter(({ eventType }) => eventType === 'ironic.metrics').map(({ payload: one }) => one);
+    const own = sent.filter(({ eventType }) => eventType === 'ironic.metrics').map(({ payload: item }) => item);
     expect(own).toEqual([expect.objectContaining({ event_type: 'ironic.metrics.update', hostname: expect.any(String) as unknown })]);
   });
 

@@ -76,7 +76,7 @@ const versions = async (uuid: string): Promise<Readonly<Record<string, unknown>>
   const { firmware } = (await whole.call('GET', `/v1/nodes/${uuid}/firmware`)).body as {
     readonly firmware: readonly { readonly component: string; readonly current_version: string }[];
   };
-  return Object.fromEntries(firmware.map((one) => [one.component, one.current_version]));
+  return Object.fromEntries(firmware.map((item) => [item.component, item.current_version]));
 };
 const manageable = async (machine: number): Promise<string> => {
   const uuid = await whole.enrol(whole.fleet.machines[machine]!, { firmware_interface: 'redfish' });

@@ -21,7 +21,7 @@ const manageable = async (machine: number): Promise<string> => {
 };
 const settings = async (uuid: string): Promise<Readonly<Record<string, Shown>>> => {
   const { bios } = (await whole.call('GET', `/v1/nodes/${uuid}/bios?detail=True`)).body as { readonly bios: readonly Shown[] };
-  return Object.fromEntries(bios.map((one) => [one['name'] as string, one]));
+  return Object.fromEntries(bios.map((bio) => [bio['name'] as string, bio]));
 };
 const clean = async (uuid: string, steps: readonly object[]): Promise<Shown> => {
   await whole.order(uuid, 'clean', { clean_steps: steps });
@@ -36,7 +36,11 @@ const apply = (changes: Shown): object => ({
 it('records BIOS settings at manage, changes them in cleaning, and resets them', async () => {
   const uuid = await manageable(0);
   expect((await settings(uuid))['BootRetrySeconds']).toMatchObject({
-    ...{ value: '30', attribute_type: 'Integer', lower_bound: 0, upper_bound: 300, read_only: false },
+    value: '30',
+    attribute_type: 'Integer',
+    lower_bound: 0,
+    upper_bound: 300,
+    read_only: false,
   });
   await clean(uuid, [apply({ BootRetrySeconds: '60', QuietBoot: 'true', PowerProfile: 'Performance' })]);
   const changed = await settings(uuid);

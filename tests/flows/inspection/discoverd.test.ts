@@ -56,17 +56,17 @@ async function start(given: Readonly<Record<string, unknown>> = {}, machine: Mac
 const now = (uuid: string): Promise<NodeRecord> => database.store().nodes.find(uuid);
 const manageable = { provision_state: 'manageable', power_state: 'power off' } as const;
 /** A node whose inspection was requested from the service, if the service answers. */
-async function inspecting(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<string> {
-  const { uuid } = await one.enrol({ ...manageable, ...changes });
-  await one.conductor.provision(uuid, 'inspect', {});
-  await settled(one.conductor);
+async function inspecting(value: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<string> {
+  const { uuid } = await value.enrol({ ...manageable, ...changes });
+  await value.conductor.provision(uuid, 'inspect', {});
+  await settled(value.conductor);
   return uuid;
 }
 /** Lets so many seconds pass, a round of periodic work at a time. */
-async function pass(one: Started, seconds: number): Promise<void> {
+async function pass(value: Started, seconds: number): Promise<void> {
   for (let gone = 0; gone < seconds; gone += 66) {
     await clock.advance(66);
-    await settled(one.conductor);
+    await settled(value.conductor);
   }
 }
 

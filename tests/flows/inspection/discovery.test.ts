@@ -97,7 +97,7 @@ it('enrols 199 machines once each that report twice at the same time, and does n
   // An agent repeats its report while another report is processed, or while all workers are busy.
   for (let round = 0; round < 50; round++) {
     const missing = Array.from({ length: 200 }, (_, index) => index).filter(
-      (index) => index > 0 && !taken.some((one) => one.index === index),
+      (index) => index > 0 && !taken.some((candidate) => candidate.index === index),
     );
     if (missing.length === 0) break;
     taken.push(

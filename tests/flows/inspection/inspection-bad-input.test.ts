@@ -6,11 +6,12 @@ import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../../config/load';
-import { startServer, type Server } from '../../../server/server';
+import { startServer } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { useDatabase } from '../../support/database';
 import { timeoutSignal } from '../../../wire/timeout-signal';
+import type { Server } from '../../support/whole-server';
 
 const database = useDatabase();
 let folder: string;

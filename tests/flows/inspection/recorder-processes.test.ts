@@ -48,7 +48,9 @@ async function ask(host: string, method: string, path: string, body?: object, to
     const answer = await fetch(`${url(host)}${path}`, {
       method,
       headers: {
-        ...{ 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest', connection: 'close' },
+        'content-type': 'application/json',
+        'x-openstack-ironic-api-version': 'latest',
+        connection: 'close',
         ...(token === undefined ? {} : { 'x-recorder-token': token }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -53,21 +53,19 @@ const recording = (told: ReturnType<typeof settingsOnDrive>): Recording => ({
       bootInterface: null,
       bootedFromMedium: false,
     }),
-  ...{
-    bootId: 'b',
-    trust: { insecure: false },
-    clock: systemClock,
-    random: Math.random,
-    log: silentLog,
-    signal: new AbortController().signal,
-  },
+  bootId: 'b',
+  trust: { insecure: false },
+  clock: systemClock,
+  random: Math.random,
+  log: silentLog,
+  signal: new AbortController().signal,
 });
 const metric = async (line: string): Promise<number> => {
   const text = await (await fetch(`${whole.server.apiUrl!}/metrics`)).text();
   return Number(
     text
       .split('\n')
-      .find((one) => one.startsWith(line))
+      .find((candidate) => candidate.startsWith(line))
       ?.slice(line.length) ?? 0,
   );
 };

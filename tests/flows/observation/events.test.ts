@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../../config/load';
-import { startServer, type Server } from '../../../server/server';
+import { startServer } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import { useDatabase } from '../../support/database';
 import { listen, type Listening } from '../../support/listen';
+import type { Server } from '../../support/whole-server';
 
 const database = useDatabase();
 const KINDS = ['bios', 'boot', 'console', 'deploy', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'vendor'];

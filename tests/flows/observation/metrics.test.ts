@@ -34,7 +34,7 @@ afterAll(() => whole.close(), 30_000);
 const scrape = async (): Promise<string> => (await fetch(`${whole.server.apiUrl!}/metrics`)).text();
 /** The value of a series; undefined: there is none. */
 const value = (text: string, series: string): number | undefined => {
-  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 };
 
@@ -79,7 +79,7 @@ it('logs each request under the request ID that the caller gets', async () => {
   const id = answer.headers.get('openstack-request-id');
   expect(id).toMatch(/^req-/);
   expect(id).not.toBe(given);
-  const line = lines.find(({ request_id: one }) => one === id);
+  const line = lines.find(({ request_id: candidate }) => candidate === id);
   expect(line).toMatchObject({ message: 'request', component: 'api', method: 'GET', path: `/v1/nodes/${uuid}`, status: 200, node: uuid });
   expect(line!['global_request_id']).toBe(given);
   expect(line!['ms']).toEqual(expect.any(Number));

@@ -87,7 +87,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
 const operations = loadDocument().paths.flatMap(({ operations: all }) => [...all.values()]);
 const callOf = ({ operationId, path, method }: (typeof operations)[number]): readonly [string, string, unknown] => {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'node_ident' ? node : (PARAMETERS[name] ?? UUID)));
-  const query = QUERIES[operationId] ?? (/\/vendor_passthru$/.test(path) ? '?method=none' : '');
+  const query = QUERIES[operationId] ?? (path.endsWith('/vendor_passthru') ? '?method=none' : '');
   return [method, filled + query, BODIES[operationId] ?? (method === 'PATCH' ? PATCH : undefined)];
 };
 const faultOf = ({ body }: Answer): string => (JSON.parse(String(body['error_message'])) as { faultstring: string }).faultstring;

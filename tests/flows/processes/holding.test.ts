@@ -9,8 +9,8 @@ import { until } from '../../support/until';
 
 const { clock, database, start } = useConductor();
 /** Waits until the machine has received this order. Then the work that sent it holds the node. */
-async function waitForOrder(one: Started, what: string): Promise<void> {
-  await until(what, () => one.machine.orders.includes(what));
+async function waitForOrder(value: Started, what: string): Promise<void> {
+  await until(what, () => value.machine.orders.includes(what));
 }
 const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
 
@@ -242,8 +242,8 @@ describe('heartbeats', () => {
     const { conductor, enrol, node } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
     const both = await Promise.all([conductor.agentToken(uuid), conductor.agentToken(uuid)]);
-    const token = both.find((one) => one !== '******')!;
-    expect(both.filter((one) => one === '******')).toHaveLength(1);
+    const token = both.find((candidate) => candidate !== '******')!;
+    expect(both.filter((candidate) => candidate === '******')).toHaveLength(1);
     expect(token).toMatch(/^[\w-]{43}$/);
     const beat = { callbackUrl: AGENT_URL, agentVersion: '1', agentToken: token };
     const refused = async (changes: object, text: string): Promise<void> => {

@@ -123,8 +123,8 @@ it('refuses long headers and malformed tokens, and still accepts valid ones', as
     return tokenFor('bm-viewers');
   })();
   const wrong = ['x', '..', 'a.b.c', `${token}x`, token.slice(0, -4), `blm_${'x'.repeat(48)}`, 'x'.repeat(14_000), 'x'.repeat(60_000)];
-  for (const one of wrong) {
-    const { status } = await send('GET', '/v1/conductors', one);
+  for (const item of wrong) {
+    const { status } = await send('GET', '/v1/conductors', item);
     expect([401, 431]).toContain(status);
   }
   expect((await send('GET', '/v1/conductors', token)).status).toBe(200);

@@ -41,7 +41,10 @@ it('opens a session with a cookie that scripts and other sites cannot use', asyn
   expect(headers['set-cookie']).toEqual([like(/^bloomery_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)]);
   expect(headers['cache-control']).toBe('no-store');
   expect(body).toEqual({
-    ...{ strategy: 'http_basic', log_ins: ['password', 'token'], csrf: like(/^[\w-]{43}$/), has_demo_machines: true },
+    strategy: 'http_basic',
+    log_ins: ['password', 'token'],
+    csrf: like(/^[\w-]{43}$/),
+    has_demo_machines: true,
     caller: { user: 'ann', project: null, roles: having(['admin']) },
     may: { any: having(['node:create', 'node:set_power_state', 'node:list_all', 'conductor:get']), owned: [], leased: [] },
   });

@@ -141,16 +141,24 @@ describe('refuses to start with one clear line:', () => {
 it('names all problems of the configuration at once, those that check finds too', async () => {
   const file = config(
     [
-      ...['[DEFAULT]', 'auth_strategy = http_basic', 'http_basic_auth_user_file = /nonexistent/htpasswd', 'log_dir = /nonexistent/log'],
-      ...[
-        'enabled_console_interfaces = ipmitool-shellinabox',
-        'enabled_deploy_interfaces = iscsi',
-        '[api]',
-        'port = many',
-        'host_ip = 127.0.0.1',
-      ],
-      ...['[inspector]', 'hooks = ports,site-hook', '[redfish]', 'inspection_hooks = nope', '[json_rpc]', 'unix_socket = /run/socket'],
-      ...['[database]', 'connection = mysql://user:hidden@127.0.0.1/x', ''],
+      '[DEFAULT]',
+      'auth_strategy = http_basic',
+      'http_basic_auth_user_file = /nonexistent/htpasswd',
+      'log_dir = /nonexistent/log',
+      'enabled_console_interfaces = ipmitool-shellinabox',
+      'enabled_deploy_interfaces = iscsi',
+      '[api]',
+      'port = many',
+      'host_ip = 127.0.0.1',
+      '[inspector]',
+      'hooks = ports,site-hook',
+      '[redfish]',
+      'inspection_hooks = nope',
+      '[json_rpc]',
+      'unix_socket = /run/socket',
+      '[database]',
+      'connection = mysql://user:hidden@127.0.0.1/x',
+      '',
     ].join('\n'),
   );
   const problems = [

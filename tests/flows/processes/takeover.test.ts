@@ -27,17 +27,17 @@ afterEach(async () => {
 /** The conductor that gets the node, of those that are alive. */
 const keeper = async (uuid: string): Promise<string | undefined> =>
   chooseByHash((await database.store().conductors.alive(60)).conductors, uuid)?.hostname;
-async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<NodeRecord> {
+async function enrolFor(value: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<NodeRecord> {
   for (;;) {
-    const node = await one.enrol();
-    if ((await keeper(node.uuid)) === one.conductor.host) return database.store().nodes.update(node.uuid, changes);
+    const node = await value.enrol();
+    if ((await keeper(node.uuid)) === value.conductor.host) return database.store().nodes.update(node.uuid, changes);
     await database.store().nodes.remove(node.uuid);
   }
 }
 /** Advances clocks in small steps, so that work that waits for the database keeps up. */
 async function pass(seconds: number, ...clocks: readonly TestClock[]): Promise<void> {
   for (let gone = 0; gone < seconds; gone += 5) {
-    for (const one of clocks.length > 0 ? clocks : [clock]) await one.advance(5);
+    for (const item of clocks.length > 0 ? clocks : [clock]) await item.advance(5);
     await delay(20);
   }
 }

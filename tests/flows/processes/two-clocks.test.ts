@@ -29,21 +29,21 @@ it('conductors whose clocks are hours apart do not take reserved nodes from each
   const ahead = await start('ahead', 5);
   const behind = await start('behind', -5);
   const held = await Promise.all(
-    [ahead, behind].map(async (one) => {
-      const { uuid } = await one.enrol({ provision_state: 'active' });
+    [ahead, behind].map(async (item) => {
+      const { uuid } = await item.enrol({ provision_state: 'active' });
       const stuck = gate();
-      one.machine.stuck.set('rescue', stuck.passed);
-      await one.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
-      await until('a rescue', () => one.machine.orders.includes('rescue'));
-      return { uuid, one, open: stuck.open };
+      item.machine.stuck.set('rescue', stuck.passed);
+      await item.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
+      await until('a rescue', () => item.machine.orders.includes('rescue'));
+      return { uuid, item, open: stuck.open };
     }),
   );
   await delay(1000);
-  for (const { uuid, one, open } of held) {
-    expect((await one.node(uuid)).reservation).toBe(one.conductor.host);
+  for (const { uuid, item, open } of held) {
+    expect((await item.node(uuid)).reservation).toBe(item.conductor.host);
     open();
-    await until('its state', async () => (await one.node(uuid)).provision_state === 'rescue');
-    expect(one.machine.orders.filter((what) => what === 'rescue')).toHaveLength(1);
+    await until('its state', async () => (await item.node(uuid)).provision_state === 'rescue');
+    expect(item.machine.orders.filter((what) => what === 'rescue')).toHaveLength(1);
   }
   expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|declared conductor/.test(line))).toEqual([]);
 });

@@ -358,7 +358,7 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
   await expect(conductor.provision(uuid, verb, args)).rejects.toMatchObject({ status, message: like(text) });
   const after = await node(uuid);
   expect({ ...after, revision: 0, lock_fence: 0, updated_at: null }).toEqual({ ...before, revision: 0, lock_fence: 0, updated_at: null });
-  expect(machine.orders.filter((one) => one !== 'validate deploy')).toEqual([]);
+  expect(machine.orders.filter((order) => order !== 'validate deploy')).toEqual([]);
 });
 
 describe('deploy and validate refuse', () => {
@@ -449,7 +449,7 @@ it('aborts cleaning, inspection and deployment at once, or after a step that is 
   await speak(uuid);
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({ provision_state: 'clean failed', last_error: like(/step "deploy\.flash"$/) });
-  expect(machine.orders.filter((one) => one === 'step deploy.erase')).toHaveLength(1);
+  expect(machine.orders.filter((order) => order === 'step deploy.erase')).toHaveLength(1);
 
   await conductor.provision(uuid, 'manage', {});
   await conductor.provision(uuid, 'inspect', {});
@@ -498,7 +498,7 @@ it.each<[string, string, NodeChanges, RegExp]>([
   expect(late).toMatchObject({ last_error: like(text), reservation: null, maintenance: false });
   expect(late.provision_state).toMatch(/ failed$/);
   expect(late.target_provision_state).toBe({ active: 'active', provide: 'available', inspect: 'manageable' }[verb]);
-  expect(machine.orders.some((one) => ['cleanUp', 'tearDownCleaning', 'abort inspection'].includes(one))).toBe(true);
+  expect(machine.orders.some((order) => ['cleanUp', 'tearDownCleaning', 'abort inspection'].includes(order))).toBe(true);
   expect((await node(held.uuid)).provision_state).toBe(waiting);
 });
 

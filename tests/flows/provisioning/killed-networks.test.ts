@@ -61,7 +61,7 @@ async function start(): Promise<Mortal> {
   let isKilled = false;
   const alive = <T>(value: T): T => {
     if (isKilled) return never as T;
-    return value instanceof Promise ? (value.then((one: unknown) => (isKilled ? never : one)) as T) : value;
+    return value instanceof Promise ? (value.then((item: unknown) => (isKilled ? never : item)) as T) : value;
   };
   const mortal = <T extends object>(object: T): T =>
     new Proxy(object, {
@@ -112,7 +112,9 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   const uuid = randomUUID();
   const networks = Object.fromEntries(KINDS.map((kind) => [`${kind}_network`, randomUUID()]));
   await conductor.createNode({
-    ...{ uuid, driver: 'test-hardware', network_interface: wiring === 'flat' ? 'flat' : 'neutron' },
+    uuid,
+    driver: 'test-hardware',
+    network_interface: wiring === 'flat' ? 'flat' : 'neutron',
     driver_info: { bmc: '192.0.2.9', deploy_forces_oob_reboot: true, ...networks },
   });
   const group = randomUUID();
@@ -124,7 +126,10 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   const ports = macs.map((address) => ({ uuid: randomUUID(), address }));
   for (const [index, port] of ports.entries())
     await store.ports.create({
-      ...{ ...port, node_uuid: uuid, physical_network: 'physnet1', pxe_enabled: true },
+      ...port,
+      node_uuid: uuid,
+      physical_network: 'physnet1',
+      pxe_enabled: true,
       ...(wiring === 'bond' ? { portgroup_uuid: group } : {}),
       local_link_connection: { switch_id: '0a:1b:2c:3d:4e:5f', switch_info: 'sw1', port_id: `p${index}` },
     });
@@ -142,7 +147,9 @@ async function enrol({ conductor, store }: Started, wiring: Wiring, from: Start)
   if (from.vif === 'bound') await bind(store, one);
   powers.set(uuid, from.state === 'active' || from.state === 'rescue' ? 'power on' : 'power off');
   await store.nodes.update(uuid, {
-    ...{ provision_state: from.state, power_state: powers.get(uuid)!, instance_info: { image_source: 'http://192.0.2.1/image' } },
+    provision_state: from.state,
+    power_state: powers.get(uuid)!,
+    instance_info: { image_source: 'http://192.0.2.1/image' },
   } as Partial<NodeRecord>);
   return one;
 }
@@ -254,19 +261,20 @@ async function left(store: Store, { uuid, names, macs, vif, carrier }: Tested): 
 
 /** Acts for the machines until all nodes are where they are to be. */
 async function untilOver(
-  one: Started,
+  value: Started,
   nodes: readonly { readonly node: Tested; readonly isOver: (record: NodeRecord) => boolean }[],
 ): Promise<void> {
   let view: readonly string[] = [];
   const isDone = async (): Promise<boolean> => {
     // One statement: many statements would delay those of the flows.
-    const list = await one.store.nodes.list({ where: { uuid: nodes.map(({ node }) => node.uuid) }, children: 'all' });
+    const list = await value.store.nodes.list({ where: { uuid: nodes.map(({ node }) => node.uuid) }, children: 'all' });
     const found = new Map(list.map((record) => [record.uuid, record]));
     const records = nodes.map((each) => ({ ...each, record: found.get(each.node.uuid)! }));
     const open = records.filter(({ isOver, record }) => !isOver(record));
     view = open.map(({ record }) => `${record.provision_state}, reserved by ${record.reservation}, ${record.last_error}`);
-    if (open.some(({ record }) => /failed$/.test(record.provision_state) && record.reservation === null)) throw new Error(view.join('; '));
-    await Promise.all(open.map(({ node, record }) => act(one, node, record)));
+    if (open.some(({ record }) => record.provision_state.endsWith('failed') && record.reservation === null))
+      throw new Error(view.join('; '));
+    await Promise.all(open.map(({ node, record }) => act(value, node, record)));
     return open.length === 0;
   };
   await until('the nodes to be done', isDone, 20).catch((error: unknown) => {
@@ -292,29 +300,29 @@ const TOGETHER = 16;
 let second: Mortal | undefined;
 
 /** Runs the flow of each case once, and notes its requests and what it leaves. */
-async function runReferences(one: Started): Promise<void> {
-  const references = await Promise.all(CASES.map(({ wiring, flow }) => enrol(one, wiring, flow.from)));
+async function runReferences(value: Started): Promise<void> {
+  const references = await Promise.all(CASES.map(({ wiring, flow }) => enrol(value, wiring, flow.from)));
   const ownerOf = ownersOf(references.map((node, index) => [node, CASES[index]!] as const));
   neutron.fate = (request) => {
     ownerOf(request)?.lines.push(request.line);
     return 'answered';
   };
   await runFlows(
-    one,
+    value,
     CASES.map((given, index) => [given, references[index]!] as const),
   );
-  for (const [index, given] of CASES.entries()) given.expected = await left(one.store, references[index]!);
+  for (const [index, given] of CASES.entries()) given.expected = await left(value.store, references[index]!);
 }
 const rests = (given: Case, { provision_state: state, reservation }: NodeRecord): boolean =>
   state === given.flow.ends && reservation === null;
-async function runFlows(one: Started, nodes: readonly (readonly [Case, Tested])[]): Promise<void> {
-  await Promise.all(nodes.map(([{ flow }, node]) => flow.begin(one.conductor, node)));
-  await one.conductor.idle();
+async function runFlows(value: Started, nodes: readonly (readonly [Case, Tested])[]): Promise<void> {
+  await Promise.all(nodes.map(([{ flow }, node]) => flow.begin(value.conductor, node)));
+  await value.conductor.idle();
   await untilOver(
-    one,
+    value,
     nodes.map(([given, node]) => ({ node, isOver: (record) => rests(given, record) })),
   );
-  await one.conductor.idle();
+  await value.conductor.idle();
 }
 
 beforeAll(async () => {
@@ -330,7 +338,7 @@ beforeAll(async () => {
         killed.push({ at, fate, node: await enrol(first, wiring, flow.from) });
   const all = CASES.flatMap((given) => given.killed.map((moment) => ({ given, ...moment, requests: 0, isHeld: false })));
   const nodes = all.map(({ node }) => node);
-  const ownerOf = ownersOf(all.map((one) => [one.node, one] as const));
+  const ownerOf = ownersOf(all.map((item) => [item.node, item] as const));
   neutron.fate = (request) => {
     const one = ownerOf(request);
     if (!one || one.requests++ !== one.at) return 'answered';
@@ -343,7 +351,7 @@ beforeAll(async () => {
     for (const { given, node } of some) void given.flow.begin(first.conductor, node).catch(() => {});
     await untilOver(
       first,
-      some.map((one) => ({ node: one.node, isOver: () => one.isHeld })),
+      some.map((item) => ({ node: item.node, isOver: () => item.isHeld })),
     );
   }
   first.kill();
@@ -357,7 +365,7 @@ beforeAll(async () => {
     records.get(node.uuid)!.provision_state === given.flow.from.state && records.get(node.uuid)!.target_provision_state === null;
   await untilOver(
     second,
-    all.filter((one) => !isNew(one)).map(({ given, node }) => ({ node, isOver: (record) => rests(given, record) })),
+    all.filter((candidate) => !isNew(candidate)).map(({ given, node }) => ({ node, isOver: (record) => rests(given, record) })),
   );
   await runFlows(
     second,

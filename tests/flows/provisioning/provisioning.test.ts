@@ -69,7 +69,7 @@ it('a node goes from enroll to active and back with the ramdisk', async () => {
   expect((await node(uuid)).clean_step).toMatchObject({ step: 'erase_devices' });
   await speak(uuid);
   await conductor.idle();
-  expect(machine.orders.filter((one) => one.startsWith('step'))).toEqual([
+  expect(machine.orders.filter((order) => order.startsWith('step'))).toEqual([
     'step deploy.erase_devices_metadata',
     'step deploy.erase_devices',
   ]);
@@ -103,7 +103,7 @@ it('a node goes from enroll to active and back with the ramdisk', async () => {
     target_provision_state: null,
     power_state: 'power on',
   });
-  expect(machine.orders.filter((one) => one.startsWith('step'))).toEqual([
+  expect(machine.orders.filter((order) => order.startsWith('step'))).toEqual([
     'step deploy.deploy',
     'step deploy.write_image',
     'step deploy.inject_files',

@@ -19,7 +19,7 @@ const ask = async (uuid: string): Promise<Readiness> => {
   expect(status).toBe(200);
   return body as unknown as Readiness;
 };
-const messageOf = ({ checks }: Readiness, code: string): string | null => checks.find((one) => one.code === code)!.message;
+const messageOf = ({ checks }: Readiness, code: string): string | null => checks.find((check) => check.code === code)!.message;
 const patch = (uuid: string, path: string, value: unknown) => whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
 
 it('reports what prevents a deployment until the node can be deployed', async () => {

@@ -330,7 +330,11 @@ describe('deploy templates', () => {
       (error: unknown) => (error as Error).message,
     );
     await made.conductor.idle();
-    return { refused, ran: made.machine.orders.filter((one) => /^step|flash/.test(one)), state: (await made.node(uuid)).provision_state };
+    return {
+      refused,
+      ran: made.machine.orders.filter((order) => /^step|flash/.test(order)),
+      state: (await made.node(uuid)).provision_state,
+    };
   };
 
   it.each([

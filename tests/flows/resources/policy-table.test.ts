@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { loadOptions } from '../../../config/load';
-import { startServer, type Server } from '../../../server/server';
+import { startServer } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import { ENABLED } from '../../reference/both';
 import { compare, SETTINGS } from '../../reference/policy-table/differences';
 import { PERSONAS, type Persona } from '../../reference/policy-table/personas';
 import { tableOf, type Table } from '../../reference/policy-table/table';
 import { useDatabase } from '../../support/database';
+import type { Server } from '../../support/whole-server';
 
 const RECORDED = join(__dirname, '../../reference/policy-table/recorded.json');
 const database = useDatabase();

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadOptions, type Loaded } from '../../../config/load';
 import { withoutEffect as reasonOf } from '../../../config/without-effect';
-import { startServer, type Server } from '../../../server/server';
+import { startServer } from '../../../server/server';
 import { silentLog } from '../../../model/log';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { useDatabase } from '../../support/database';
+import type { Server } from '../../support/whole-server';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-upgrade-'));
@@ -75,11 +76,23 @@ const SITES: Readonly<Record<string, Site>> = {
       'sensor_data.interval': 160,
     },
     withoutEffect: [
-      ...['[DEFAULT]use_stderr', '[DEFAULT]hash_ring_algorithm', '[DEFAULT]tempdir', '[agent]certificates_path', '[api]api_workers'],
-      ...['[database]sqlite_synchronous', '[deploy]default_boot_option', '[deploy]iso_master_path'],
-      ...['[oslo_messaging_notifications]location', '[oslo_messaging_notifications]transport_url', '[metrics]backend'],
-      ...['[pxe]boot_retry_timeout', '[pxe]images_path', '[pxe]instance_master_path', '[pxe]tftp_master_path'],
-      ...['[pxe]enable_netboot_fallback', '[pxe]ipxe_fallback_script'],
+      '[DEFAULT]use_stderr',
+      '[DEFAULT]hash_ring_algorithm',
+      '[DEFAULT]tempdir',
+      '[agent]certificates_path',
+      '[api]api_workers',
+      '[database]sqlite_synchronous',
+      '[deploy]default_boot_option',
+      '[deploy]iso_master_path',
+      '[oslo_messaging_notifications]location',
+      '[oslo_messaging_notifications]transport_url',
+      '[metrics]backend',
+      '[pxe]boot_retry_timeout',
+      '[pxe]images_path',
+      '[pxe]instance_master_path',
+      '[pxe]tftp_master_path',
+      '[pxe]enable_netboot_fallback',
+      '[pxe]ipxe_fallback_script',
     ],
   },
 };
@@ -97,7 +110,10 @@ test.each(Object.entries(SITES))(
     writeFileSync(users, `admin:${hashSync('of-the-administrator', 4)}\n`);
     const start = (loaded: Loaded, databaseUrl?: string): Promise<Server> =>
       startServer({
-        ...{ options: loaded.options, roles: ['api', 'conductor', 'boot'], stateDir: join(folder, name, 'state'), log: silentLog },
+        options: loaded.options,
+        roles: ['api', 'conductor', 'boot'],
+        stateDir: join(folder, name, 'state'),
+        log: silentLog,
         ...(databaseUrl === undefined ? {} : { databaseUrl }),
       });
     await expect(start(loadOptions([file], variables))).rejects.toThrow(refusal);
@@ -117,7 +133,7 @@ test.each(Object.entries(SITES))(
       const headers = { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
       const response = await fetch(`${server!.apiUrl!}/v1/drivers`, { headers, signal: timeoutSignal(60_000) });
       const body = (await response.json()) as { readonly drivers?: readonly { readonly name: string }[] };
-      return response.ok ? body.drivers!.map((one) => one.name).sort() : response.status;
+      return response.ok ? body.drivers!.map((driver) => driver.name).sort() : response.status;
     };
     expect(await drivenBy('admin:of-the-administrator')).toEqual(drivers);
     expect(await drivenBy('admin:of-nobody')).toBe(401);

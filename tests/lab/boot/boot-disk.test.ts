@@ -75,7 +75,7 @@ afterAll(() => lab.close(), 60_000);
 it.each(FIRMWARES)(
   'a %s machine loads iPXE and its script from the boot services, and then boots from its disk',
   async (firmware) => {
-    const machine = machines.find((one) => one.firmware === firmware)!;
+    const machine = machines.find((candidate) => candidate.firmware === firmware)!;
     await machine.act('on');
     await until(
       PATIENCE,

@@ -68,7 +68,11 @@ beforeAll(async () => {
   );
   buildSync({
     entryPoints: [join(__dirname, 'dhcp-server.ts')],
-    ...{ outfile: program, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error',
   });
   const options: Partial<ServerOptions> = {
     'boot.interface': 'near0',
@@ -102,7 +106,11 @@ describe('the DHCPv6 client of the ramdisk', () => {
   async function addressOf(name: string, range: RegExp): Promise<{ readonly address: string; readonly resolver: string }> {
     buildSync({
       entryPoints: [join(__dirname, 'dhcpv6-client.ts')],
-      ...{ outfile: bundle, bundle: true, platform: 'node', packages: 'external', logLevel: 'error' },
+      outfile: bundle,
+      bundle: true,
+      platform: 'node',
+      packages: 'external',
+      logLevel: 'error',
     });
     const resolver = join(folder, `resolver-${name}`);
     const child = spawn('ip', ['netns', 'exec', clients, process.execPath, bundle, resolver, name]);

@@ -63,10 +63,18 @@ beforeAll(async () => {
   ])
     await run('ip', command.split(' '));
   const configuration = [
-    ...['port=0', 'interface=near0', 'bind-interfaces', 'no-ping', 'log-dhcp', 'log-facility=-', 'user=root'],
+    'port=0',
+    'interface=near0',
+    'bind-interfaces',
+    'no-ping',
+    'log-dhcp',
+    'log-facility=-',
+    'user=root',
     `dhcp-range=10.79.0.100,10.79.0.200,1h`,
-    ...['dhcp-match=set:ipxe,175', `dhcp-leasefile=${folder}/leases`],
-    ...[`dhcp-optsdir=${folder}/options`, `dhcp-hostsdir=${folder}/hosts`],
+    'dhcp-match=set:ipxe,175',
+    `dhcp-leasefile=${folder}/leases`,
+    `dhcp-optsdir=${folder}/options`,
+    `dhcp-hostsdir=${folder}/hosts`,
   ];
   writeFileSync(join(folder, 'dnsmasq.conf'), `${configuration.join('\n')}\n`);
   server = spawn('ip', ['netns', 'exec', namespace, 'dnsmasq', '--no-daemon', `--conf-file=${folder}/dnsmasq.conf`]);

@@ -91,7 +91,7 @@ it.each([
 ] as const)(
   'a %s machine boots by TFTP the kernel of its boot row, with the kernel arguments of the row',
   async (firmware, asked, bootif) => {
-    const machine = machines.find((one) => one.firmware === firmware)!;
+    const machine = machines.find((candidate) => candidate.firmware === firmware)!;
     const before = log.length;
     await machine.act('on');
     await until(

@@ -32,8 +32,10 @@ export const DISKS: Readonly<Record<string, readonly string[]>> = {
   megaraid: ['megasas,id=mega', 'scsi-hd,bus=mega.0,drive=megaraid,serial=MEGA1,wwn=0x5000c500a1b2c3d6'],
   mptsas: ['mptsas1068,id=mpt', 'scsi-hd,bus=mpt.0,drive=mptsas,serial=MPT1,wwn=0x5000c500a1b2c3d7'],
   multipath: [
-    ...['virtio-scsi-pci,id=path0', 'scsi-hd,bus=path0.0,drive=multipath,serial=MULTI1,wwn=0x5000c500a1b2c3d8,share-rw=on'],
-    ...['virtio-scsi-pci,id=path1', 'scsi-hd,bus=path1.0,drive=multipath-2,serial=MULTI1,wwn=0x5000c500a1b2c3d8,share-rw=on'],
+    'virtio-scsi-pci,id=path0',
+    'scsi-hd,bus=path0.0,drive=multipath,serial=MULTI1,wwn=0x5000c500a1b2c3d8,share-rw=on',
+    'virtio-scsi-pci,id=path1',
+    'scsi-hd,bus=path1.0,drive=multipath-2,serial=MULTI1,wwn=0x5000c500a1b2c3d8,share-rw=on',
   ],
 };
 export const diskFile = (folder: string, name: string): string => join(folder, `${name}.img`);
@@ -128,14 +130,34 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
     }),
   );
   const qemu = spawn('qemu-system-x86_64', [
-    ...['-machine', 'q35,accel=tcg', '-cpu', 'max', '-m', String(memoryMiB), '-smp', '1', '-nodefaults', '-display', 'none', '-no-reboot'],
-    ...['-serial', `file:${consoleFile}`, '-append', ['console=ttyS0', 'no_timer_check', ...toApi, ...words].join(' ')],
-    ...['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', initrd],
-    ...['-netdev', `user,id=n,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,netdev=n,mac=${MAC}`],
+    '-machine',
+    'q35,accel=tcg',
+    '-cpu',
+    'max',
+    '-m',
+    String(memoryMiB),
+    '-smp',
+    '1',
+    '-nodefaults',
+    '-display',
+    'none',
+    '-no-reboot',
+    '-serial',
+    `file:${consoleFile}`,
+    '-append',
+    ['console=ttyS0', 'no_timer_check', ...toApi, ...words].join(' '),
+    '-kernel',
+    join(root, '.cache/ramdisk/vmlinuz'),
+    '-initrd',
+    initrd,
+    '-netdev',
+    `user,id=n,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`,
+    '-device',
+    `virtio-net-pci,netdev=n,mac=${MAC}`,
     ...more,
     ...drives,
   ]);
-  const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((one) => one.path === path)?.body;
+  const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((candidate) => candidate.path === path)?.body;
   return {
     process: qemu,
     url,

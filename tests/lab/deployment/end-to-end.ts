@@ -176,8 +176,11 @@ async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, clea
 
   await operator.create(
     {
-      ...{ name, driver: bmc === 'sushy-tools' ? 'redfish' : 'ipmi', boot_interface: boot },
-      ...{ driver_info: { ...driverInfo, fast_track: fastTrack }, properties: { capabilities: `boot_mode:${firmware}` } },
+      name,
+      driver: bmc === 'sushy-tools' ? 'redfish' : 'ipmi',
+      boot_interface: boot,
+      driver_info: { ...driverInfo, fast_track: fastTrack },
+      properties: { capabilities: `boot_mode:${firmware}` },
     },
     machine.mac,
   );
@@ -202,7 +205,10 @@ async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, clea
   const sha256 = readFileSync(join(images, `lab.${format}.sha256`), 'utf8').trim();
   const source = `http://10.77.0.1:8080/lab.${format}`;
   await operator.setInstance(name, {
-    ...{ image_source: source, image_os_hash_algo: 'sha256', image_os_hash_value: sha256, image_disk_format: format },
+    image_source: source,
+    image_os_hash_algo: 'sha256',
+    image_os_hash_value: sha256,
+    image_disk_format: format,
   });
   const configdrive = { meta_data: { name, 'nested-key': { a: [1] } }, user_data: '#!/bin/sh\necho hello\n' };
   await operator.deploy(name, configdrive);

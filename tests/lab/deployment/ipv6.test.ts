@@ -31,10 +31,7 @@ function sections(slaac: boolean): Sections {
   const addressless = Object.entries(usual['DEFAULT']!).filter(([name]) => name !== 'my_ip');
   return {
     ...usual,
-    DEFAULT: {
-      ...Object.fromEntries(addressless),
-      ...{ my_ipv6: HOST, listen_address: '::1', enabled_boot_interfaces: 'ipxe,http-ipxe' },
-    },
+    DEFAULT: { ...Object.fromEntries(addressless), my_ipv6: HOST, listen_address: '::1', enabled_boot_interfaces: 'ipxe,http-ipxe' },
     api: { host_ip: HOST },
     boot: { interface: lab.bridge, dhcp_subnet: `fd00:77::/64 range=fd00:77::1:0-fd00:77::1:ff slaac=${slaac}` },
     conductor: { ...usual['conductor']!, automated_clean: 'false' },
@@ -95,7 +92,10 @@ async function manageable(name: string, firmware: LabMachine['firmware'], bmcPor
   undo.push(() => bmc.stop());
   const driverInfo = { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password };
   const node = await call('POST', '/v1/nodes', {
-    ...{ name, driver: 'ipmi', driver_info: driverInfo, properties: { capabilities: 'boot_mode:uefi' } },
+    name,
+    driver: 'ipmi',
+    driver_info: driverInfo,
+    properties: { capabilities: 'boot_mode:uefi' },
     ...fields,
   });
   await call('POST', '/v1/ports', { node_uuid: node['uuid'], address: machine.mac });

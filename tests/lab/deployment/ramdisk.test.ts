@@ -77,8 +77,12 @@ beforeAll(async () => {
     memoryMiB: 512,
     words: ['boot_method=vmedia'],
     more: [
-      ...['-chardev', `socket,id=bmc,host=127.0.0.1,port=${machinePort},reconnect=1`, '-device', 'ipmi-bmc-extern,id=b0,chardev=bmc'],
-      ...['-device', 'isa-ipmi-kcs,bmc=b0'],
+      '-chardev',
+      `socket,id=bmc,host=127.0.0.1,port=${machinePort},reconnect=1`,
+      '-device',
+      'ipmi-bmc-extern,id=b0,chardev=bmc',
+      '-device',
+      'isa-ipmi-kcs,bmc=b0',
     ],
     prepare: (name, file) => {
       if (name === 'stick')
@@ -155,7 +159,7 @@ it(
     const node = { properties: { skip_block_devices: skipped }, driver_internal_info: {} };
     expect(await clean('erase_devices_metadata', node)).toMatchObject({ command_status: 'SUCCEEDED' });
     execFileSync('sync');
-    for (const name of Object.keys(DISKS).filter((one) => one !== 'stick'))
+    for (const name of Object.keys(DISKS).filter((key) => key !== 'stick'))
       expect([name, ...places(name)]).toEqual([name, ['usb', 'vmfs'].includes(name) ? 'secret' : '\0'.repeat(6), 'secret']);
     expect(readFileSync(diskFile(folder, 'stick')).includes('secret')).toBe(true);
 

@@ -102,18 +102,32 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
 
 const route = (network: string, gateway: string) => ({ network, netmask: network, gateway });
 const ipv4 = (link: string, address: string) => ({
-  ...{ id: 'net', network_id: 'net', type: 'ipv4', link, ip_address: address, netmask: '255.255.255.0' },
+  id: 'net',
+  network_id: 'net',
+  type: 'ipv4',
+  link,
+  ip_address: address,
+  netmask: '255.255.255.0',
   routes: [route('0.0.0.0', HOST[4])],
 });
 const ipv6 = (link: string, address: string) => ({
-  ...{ id: 'net6', network_id: 'net6', type: 'ipv6', link, ip_address: address, netmask: 'ffff:ffff:ffff:ffff::' },
+  id: 'net6',
+  network_id: 'net6',
+  type: 'ipv6',
+  link,
+  ip_address: address,
+  netmask: 'ffff:ffff:ffff:ffff::',
   routes: [route('::', HOST[6])],
 });
 const interfaces = (macs: readonly string[]) => macs.map((mac, index) => ({ id: `nic${index}`, type: 'phy', ethernet_mac_address: mac }));
 const trunk = ([mac, ...more]: readonly [string, ...string[]]) => [
   ...interfaces([mac, ...more]),
   {
-    ...{ id: 'bond', type: 'bond', ethernet_mac_address: mac, bond_mode: '802.3ad', bond_miimon: 100 },
+    id: 'bond',
+    type: 'bond',
+    ethernet_mac_address: mac,
+    bond_mode: '802.3ad',
+    bond_miimon: 100,
     bond_links: [mac, ...more].map((_mac, index) => `nic${index}`),
   },
   { id: 'vlan', type: 'vlan', vlan_link: 'bond', vlan_id: VLAN, vlan_mac_address: mac },
@@ -183,14 +197,14 @@ it.each(CASES.map((row, index) => ({ ...row, index })))(
     const { inventory } = (await call('GET', `/nodes/${name}/inventory`)) as {
       readonly inventory: { readonly interfaces: readonly JsonObject[] };
     };
-    const carrier = inventory.interfaces.find((one) => one[`ipv${wanted}_address`] === address);
+    const carrier = inventory.interfaces.find((candidate) => candidate[`ipv${wanted}_address`] === address);
     expect(carrier).toMatchObject({
       name: expect.stringMatching(bonded ? /^bond.*\.5$/ : /^e/) as string,
       mac_address: machine.mac,
       has_carrier: true,
     });
     // Interfaces in the bond keep the MAC addresses of their ports.
-    expect(inventory.interfaces.map((one) => one['mac_address'])).toEqual(expect.arrayContaining(macs));
+    expect(inventory.interfaces.map((item) => item['mac_address'])).toEqual(expect.arrayContaining(macs));
 
     await reach(machine, 'available', { target: 'provide' });
     const source = `http://${wanted === 4 ? '10.77.0.1' : `[${HOST[6]}]`}:8080/lab.raw`;

@@ -52,8 +52,14 @@ beforeAll(async () => {
   logins['cli'] = await prepareSwitchLogin(lab, { port: SSH_CLI, command });
   for (const login of Object.values(logins)) await login.start();
   const section = (name: string, port: number, device: string, mac: string): readonly string[] => [
-    ...[`[switch:${name}]`, 'driver_type = generic-switch', `device_type = ${device}`, 'address = 127.0.0.1', `port = ${port}`],
-    ...['username = root', `key_file = ${logins[name]!.key}`, `mac_address = ${mac}`],
+    `[switch:${name}]`,
+    'driver_type = generic-switch',
+    `device_type = ${device}`,
+    'address = 127.0.0.1',
+    `port = ${port}`,
+    'username = root',
+    `key_file = ${logins[name]!.key}`,
+    `mac_address = ${mac}`,
   ];
   const settings = switchesIn(
     parseIni(

@@ -76,8 +76,16 @@ beforeAll(async () => {
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const file = join(lab.folder, 'switches.conf');
   const lines = [
-    ...['[switch:lab]', 'driver_type = generic-switch', 'device_type = netmiko_ovs_linux', 'address = 127.0.0.1', `port = ${SSH_PORT}`],
-    ...['username = root', `key_file = ${login.key}`, `mac_address = ${SWITCH}`, 'ngs_ssh_connect_timeout = 5', 'allowed_vlans = 10-14'],
+    '[switch:lab]',
+    'driver_type = generic-switch',
+    'device_type = netmiko_ovs_linux',
+    'address = 127.0.0.1',
+    `port = ${SSH_PORT}`,
+    'username = root',
+    `key_file = ${login.key}`,
+    `mac_address = ${SWITCH}`,
+    'ngs_ssh_connect_timeout = 5',
+    'allowed_vlans = 10-14',
   ];
   writeFileSync(file, `${lines.join('\n')}\n`);
   const sections = bootingSections(lab);
@@ -131,7 +139,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
     const now = await vlan();
     if (now > 0 && now !== vlans.at(-1)) vlans.push(now);
     const reached = String(node['provision_state']);
-    if (reached === state && (node['target_provision_state'] === null || /failed$/.test(state))) return true;
+    if (reached === state && (node['target_provision_state'] === null || state.endsWith('failed'))) return true;
     if (reached !== state && /failed$|^error$/.test(reached)) throw new Error(describe());
     await delay(300);
     return false;
@@ -180,7 +188,7 @@ it(
     };
     await call('PATCH', `/nodes/${machine.name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
     const deployed = await reach(machine, 'active', { target: 'active' });
-    expect(deployed.vlans.filter((one) => one !== VLANS.idle)).toEqual([VLANS.provisioning, VLANS.tenant]);
+    expect(deployed.vlans.filter((candidate) => candidate !== VLANS.idle)).toEqual([VLANS.provisioning, VLANS.tenant]);
     // The deployed system has an address from the tenant's network only.
     await until(
       PATIENCE,

@@ -134,7 +134,10 @@ async function deploy(name: string, firmware: 'bios' | 'uefi', chap?: Chap, pass
   await must('POST', '/volume/connectors', { node_uuid: uuid, type: 'iqn', connector_id: `iqn.2026-01.org.example.node:${name}` });
   const secrets = chap ? { auth_method: 'CHAP', auth_username: chap.username, auth_password: password } : {};
   const volume = await must('POST', '/volume/targets', {
-    ...{ node_uuid: uuid, volume_type: 'iscsi', volume_id: name, boot_index: 0 },
+    node_uuid: uuid,
+    volume_type: 'iscsi',
+    volume_id: name,
+    boot_index: 0,
     properties: { target_iqn: iqn, target_portal: target.portal, target_lun: target.lun, ...secrets },
   });
   await must('PUT', `/nodes/${name}/states/provision`, { target: 'manage' });

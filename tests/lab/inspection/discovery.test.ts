@@ -119,7 +119,7 @@ it(
       PATIENCE,
       () => `the machine to be enrolled\n${consoleEnd(other)}\n${server.logEnd()}`,
       async () => {
-        const made = (await nodes()).find(({ uuid }) => !before.some((one) => one['uuid'] === uuid));
+        const made = (await nodes()).find(({ uuid }) => !before.some((candidate) => candidate['uuid'] === uuid));
         found = made?.['reservation'] === null ? await reported(made).catch(() => undefined) : undefined;
         return found !== undefined;
       },

@@ -54,7 +54,7 @@ it(
     expect(after.disks?.map(({ serial }) => serial)).toEqual([...before.disks!.map(({ serial }) => serial), 'PLUGGED1']);
     expect(after.disks?.find(({ serial }) => serial === 'PLUGGED1')).toMatchObject({ size: 2 ** 30, tran: 'virtio' });
     expect(total(after) - total(before)).toBe(512 * 2 ** 20);
-    expect(after.interfaces.map((one) => one.mac_address)).toEqual([...KNOWN.macs]);
+    expect(after.interfaces.map((item) => item.mac_address)).toEqual([...KNOWN.macs]);
   },
   (2 * PATIENCE + 10) * 1000,
 );

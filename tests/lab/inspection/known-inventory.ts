@@ -9,11 +9,18 @@ const GiB = 2 ** 30;
 
 export function expectKnown(data: { readonly inventory: Inventory } & JsonObject): void {
   const { inventory } = data;
-  const [first, second] = KNOWN.macs.map((mac) => inventory.interfaces.find((one) => one.mac_address === mac)!);
+  const [first, second] = KNOWN.macs.map((mac) => inventory.interfaces.find((candidate) => candidate.mac_address === mac)!);
   expect(inventory.interfaces).toHaveLength(2);
   expect(first).toMatchObject({
-    ...{ ipv4_address: '10.0.2.15', has_carrier: true, vendor: '0x8086', product: '0x10d3', driver: 'e1000e', speed_mbps: 1000 },
-    ...{ client_id: null, biosdevname: null, pci_address: expect.stringMatching(/^0000:8\d:00\.0$/) as string },
+    ipv4_address: '10.0.2.15',
+    has_carrier: true,
+    vendor: '0x8086',
+    product: '0x10d3',
+    driver: 'e1000e',
+    speed_mbps: 1000,
+    client_id: null,
+    biosdevname: null,
+    pci_address: expect.stringMatching(/^0000:8\d:00\.0$/) as string,
   });
   expect(second).toMatchObject({ ipv4_address: null, has_carrier: true, vendor: '0x1af4', product: '0x0001', driver: 'virtio_net' });
   expect(inventory.cpu).toMatchObject({ count: 4, socket_count: 2, architecture: 'x86_64', model_name: 'QEMU TCG CPU version 2.5+' });
@@ -23,20 +30,28 @@ export function expectKnown(data: { readonly inventory: Inventory } & JsonObject
   expect(inventory).toMatchObject({ bmc_address: null, bmc_v6address: null, boot: { current_boot_mode: 'bios' } });
   expect(inventory.boot?.pxe_interface).toBe(`01-${KNOWN.macs[0].replaceAll(':', '-')}`);
 
-  const disk = (serial: string): JsonObject | undefined => inventory.disks!.find((one) => one.serial === serial);
+  const disk = (serial: string): JsonObject | undefined => inventory.disks!.find((candidate) => candidate.serial === serial);
   expect(inventory.disks).toHaveLength(3);
   const same = { logical_sectors: 512, physical_sectors: 512 };
   expect(disk('VIRTIO1')).toMatchObject({ ...same, size: 5 * GiB, wwn: null });
   expect(disk('NVME1')).toMatchObject({ ...same, size: 6 * GiB, tran: 'nvme', model: 'QEMU NVMe Ctrl', rotational: false });
   expect(disk('SATA1')).toMatchObject({
-    ...{ ...same, size: 7 * GiB, tran: 'sata', vendor: 'ATA', model: 'QEMU HARDDISK', rotational: true, hctl: '0:0:0:0' },
-    ...{ wwn: '0x5000c500a1b2c3d4', wwn_with_extension: '0x5000c500a1b2c3d4', wwn_vendor_extension: null },
+    ...same,
+    size: 7 * GiB,
+    tran: 'sata',
+    vendor: 'ATA',
+    model: 'QEMU HARDDISK',
+    rotational: true,
+    hctl: '0:0:0:0',
+    wwn: '0x5000c500a1b2c3d4',
+    wwn_with_extension: '0x5000c500a1b2c3d4',
+    wwn_vendor_extension: null,
   });
   expect(data['root_disk']).toEqual(disk('VIRTIO1'));
   expect(data['boot_interface']).toBe(inventory.boot?.pxe_interface);
 
   const numa = data['numa_topology'] as Record<'ram' | 'cpus' | 'nics', readonly JsonObject[]>;
-  expect(numa.ram.map((one) => one['numa_node']).sort()).toEqual([0, 1]);
+  expect(numa.ram.map((item) => item['numa_node']).sort()).toEqual([0, 1]);
   const byThread = [...numa.cpus].sort((a, b) => JSON.stringify(a['thread_siblings']).localeCompare(JSON.stringify(b['thread_siblings'])));
   expect(byThread.map(({ numa_node: node, thread_siblings: threads }) => [node, threads])).toEqual([
     [0, [0]],

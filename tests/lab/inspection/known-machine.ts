@@ -61,7 +61,7 @@ async function qmp(path: string, commands: readonly object[]): Promise<void> {
   try {
     await once(socket, 'connect', { signal: timeoutSignal(5000) });
     const all = [{ execute: 'qmp_capabilities' }, ...commands];
-    socket.write(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    socket.write(all.map((item) => `${JSON.stringify(item)}\n`).join(''));
     const answers = (): readonly string[] => said.split('\n').filter((line) => /"(return|error)"/.test(line));
     await until(
       240,
@@ -116,7 +116,9 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
   const half = `${KNOWN.memoryMiB / 2}M`;
   const url = `http://10.0.2.2:${API_PORT}`;
   const commandLine = [
-    ...['console=ttyS0', `ipa-api-url=${url}`, `ipa-inspection-callback-url=${url}/v1/continue_inspection`],
+    'console=ttyS0',
+    `ipa-api-url=${url}`,
+    `ipa-inspection-callback-url=${url}/v1/continue_inspection`,
     `BOOTIF=01-${KNOWN.macs[0].replaceAll(':', '-')}`,
     ...words,
   ];
@@ -124,34 +126,58 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
   const qemu: ChildProcess = lab.start(
     'qemu-system-x86_64',
     // One thread for all processors: with a thread each, QEMU 7.2 crashed now and then while the guest scanned PCI.
-    ...['-machine', 'q35', '-accel', 'tcg,thread=single', '-cpu', 'max', '-nodefaults', '-display', 'none', '-no-reboot'],
-    ...['-smp', '4,sockets=2,cores=2,threads=1', '-m', `${KNOWN.memoryMiB},slots=2,maxmem=4G`],
+    '-machine',
+    'q35',
+    '-accel',
+    'tcg,thread=single',
+    '-cpu',
+    'max',
+    '-nodefaults',
+    '-display',
+    'none',
+    '-no-reboot',
+    '-smp',
+    '4,sockets=2,cores=2,threads=1',
+    '-m',
+    `${KNOWN.memoryMiB},slots=2,maxmem=4G`,
     ...[0, 1].flatMap((node) => [
-      ...['-object', `memory-backend-ram,id=m${node},size=${half}`],
-      ...['-numa', `node,nodeid=${node},cpus=${2 * node}-${2 * node + 1},memdev=m${node}`],
+      '-object',
+      `memory-backend-ram,id=m${node},size=${half}`,
+      '-numa',
+      `node,nodeid=${node},cpus=${2 * node}-${2 * node + 1},memdev=m${node}`,
     ]),
-    ...['-smbios', `type=0,vendor=${KNOWN.firmware.vendor},version=${KNOWN.firmware.version},date=${KNOWN.firmware.build_date}`],
+    '-smbios',
+    `type=0,vendor=${KNOWN.firmware.vendor},version=${KNOWN.firmware.version},date=${KNOWN.firmware.build_date}`,
     '-smbios',
     `type=1,manufacturer=${KNOWN.vendor.manufacturer},product=${KNOWN.vendor.product_name},serial=${KNOWN.vendor.serial_number}`,
-    ...['-serial', `file:${consoleFile}`, '-append', commandLine.join(' '), '-qmp', `unix:${control},server=on,wait=off`],
-    ...['-kernel', join(folder, 'vmlinuz'), '-initrd', join(folder, 'initrd')],
+    '-serial',
+    `file:${consoleFile}`,
+    '-append',
+    commandLine.join(' '),
+    '-qmp',
+    `unix:${control},server=on,wait=off`,
+    '-kernel',
+    join(folder, 'vmlinuz'),
+    '-initrd',
+    join(folder, 'initrd'),
     // The first interface is behind the second NUMA node.
-    ...['-device', 'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0', '-device', 'pcie-root-port,id=far,bus=pxb,chassis=1'],
-    ...['-device', 'pcie-root-port,id=free,chassis=2,bus=pcie.0'],
-    ...[
-      '-netdev',
-      'user,id=n0,ipv6=off,hostfwd=tcp:127.0.0.1:9999-:9999',
-      '-device',
-      `e1000e,netdev=n0,mac=${KNOWN.macs[0]},bus=far,romfile=`,
-    ],
-    ...[
-      '-netdev',
-      `tap,id=n1,ifname=${TAP},script=no,downscript=no`,
-      '-device',
-      `virtio-net-pci,netdev=n1,mac=${KNOWN.macs[1]},bus=pcie.0,romfile=`,
-    ],
+    '-device',
+    'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0',
+    '-device',
+    'pcie-root-port,id=far,bus=pxb,chassis=1',
+    '-device',
+    'pcie-root-port,id=free,chassis=2,bus=pcie.0',
+    '-netdev',
+    'user,id=n0,ipv6=off,hostfwd=tcp:127.0.0.1:9999-:9999',
+    '-device',
+    `e1000e,netdev=n0,mac=${KNOWN.macs[0]},bus=far,romfile=`,
+    '-netdev',
+    `tap,id=n1,ifname=${TAP},script=no,downscript=no`,
+    '-device',
+    `virtio-net-pci,netdev=n1,mac=${KNOWN.macs[1]},bus=pcie.0,romfile=`,
     ...disks.flatMap(({ disk, file, devices }) => [
-      ...['-drive', `if=none,id=${disk},format=raw,cache=unsafe,file=${file}`],
+      '-drive',
+      `if=none,id=${disk},format=raw,cache=unsafe,file=${file}`,
       ...devices.flatMap((device) => ['-device', device]),
     ]),
   );
@@ -163,7 +189,7 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
       .filter((line) => line.endsWith('}'))
       .map((line) => JSON.parse(line) as Posted);
   const first = async (path: string, seconds: number): Promise<Posted> => {
-    const find = (): Posted | undefined => posted().find((one) => one.path === path);
+    const find = (): Posted | undefined => posted().find((candidate) => candidate.path === path);
     const describe = (): string => `${path}: ${errors}\n${consoleEnd({ consoleFile })}`;
     await until(seconds, describe, () => {
       if (qemu.exitCode !== null || qemu.signalCode !== null)

@@ -11,14 +11,21 @@ afterEach(async () => {
 });
 const poolOf = (resendMs?: number): IpmiPool => {
   const pool = createIpmiPool({
-    ...{ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes },
+    log: { warn: () => {} },
+    clock: { now: () => Date.now() },
+    random: randomBytes,
     ...(resendMs === undefined ? {} : { resendMs }),
   });
   stops.push(() => pool.close());
   return pool;
 };
 const target = (port: number, cipherSuite = 17): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [cipherSuite] },
+  address: '127.0.0.1',
+  port,
+  username: 'admin',
+  password: 'secret',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [cipherSuite],
 });
 
 it('with 20 % packet loss and 300 ms latency, our client reads every power state correctly', async () => {

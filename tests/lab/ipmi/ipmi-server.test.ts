@@ -87,7 +87,9 @@ describe.each(['native', 'ipmitool'])('the server with [ipmi]client = %s', (clie
     const known = { ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: 'admin', ipmi_password: PASSWORD };
     const given = Object.entries({ ...known, ...info }).filter(([, value]) => value !== null);
     const node = await call('POST', '/v1/nodes', {
-      ...{ driver: 'ipmi', driver_info: Object.fromEntries(given), console_interface: 'ipmitool-socat' },
+      driver: 'ipmi',
+      driver_info: Object.fromEntries(given),
+      console_interface: 'ipmitool-socat',
     });
     return String(node['uuid']);
   };

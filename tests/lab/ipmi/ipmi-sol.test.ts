@@ -47,8 +47,14 @@ it.each<[string, (port: number) => string, string, string]>([
   needs({ ipmitool: 'ipmitool', ipmiconsole: 'freeipmi-tools', script: 'bsdutils' });
   const bmc = await lowPort((port) =>
     serveIpmi({
-      ...{ host: '127.0.0.1', port, username: 'admin', password: 'secret', machine },
-      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+      host: '127.0.0.1',
+      port,
+      username: 'admin',
+      password: 'secret',
+      machine,
+      log: silentLog,
+      clock: systemClock,
+      random: randomBytes,
     }),
   );
   // The programs need a terminal.
@@ -86,7 +92,9 @@ it("our client exchanges text with OpenIPMI's ipmi_sim by serial-over-LAN", asyn
   await once(serial, 'listening');
   const { port } = serial.address() as AddressInfo;
   const bmc = await startIpmiSim(machine, {
-    ...{ address: '127.0.0.1', port: await freePort(), folder },
+    address: '127.0.0.1',
+    port: await freePort(),
+    folder,
     configuration: [` sol "tcp:127.0.0.1:${port}" 115200`],
   });
   const pool = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes });
@@ -94,8 +102,12 @@ it("our client exchanges text with OpenIPMI's ipmi_sim by serial-over-LAN", asyn
     let [text, look] = ['', (): void => {}];
     const channel = await pool.openSol(
       {
-        ...{ address: bmc.address, port: bmc.port, username: bmc.username, password: bmc.password },
-        ...{ privilege: 'ADMINISTRATOR', cipherSuites: [17, 3] },
+        address: bmc.address,
+        port: bmc.port,
+        username: bmc.username,
+        password: bmc.password,
+        privilege: 'ADMINISTRATOR',
+        cipherSuites: [17, 3],
       },
       (bytes) => {
         text += bytes.toString('latin1');

@@ -28,7 +28,11 @@ const run = promisify(execFile);
 const machine = (name: string): MachineControl & { on: boolean } => {
   let setting: BootSetting = { device: 'none', persistent: false, mode: null };
   const it = {
-    ...{ name, macs: [], on: true, boot: () => setting, setBoot: (changed: BootSetting) => void (setting = changed) },
+    name,
+    macs: [],
+    on: true,
+    boot: () => setting,
+    setBoot: (changed: BootSetting) => void (setting = changed),
     isOn: () => it.on,
     act: async (action: string) => void (it.on = action !== 'off' && action !== 'soft'),
   };
@@ -65,8 +69,14 @@ const OURS = 'our simulator';
 const BMCS: Readonly<Record<string, () => Promise<RunningBmc>>> = {
   [OURS]: async () => {
     const simulated = await serveIpmi({
-      ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'secret', machine: machine('ours') },
-      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+      host: '127.0.0.1',
+      port: 0,
+      username: 'admin',
+      password: 'secret',
+      machine: machine('ours'),
+      log: silentLog,
+      clock: systemClock,
+      random: randomBytes,
     });
     return { port: simulated.port, username: 'admin', password: 'secret', stop: () => simulated.close() };
   },
@@ -81,14 +91,22 @@ const BMCS: Readonly<Record<string, () => Promise<RunningBmc>>> = {
     ];
     const fru = fruBytes('SIM-7');
     return startIpmiSim(machine('sim'), {
-      ...{ address: '127.0.0.1', port: await freePort(), folder },
+      address: '127.0.0.1',
+      port: await freePort(),
+      folder,
       emulation: [
         ...records.map((record) => `main_sdr_add 0x20 ${words(record)}`),
-        ...['sensor_add 0x20 0 1 0x01 0x01', 'sensor_add 0x20 0 2 0x02 0x01', 'sensor_add 0x20 0 3 0x23 0x6f'],
-        ...['sensor_set_value 0x20 0 1 65 0', 'sensor_set_value 0x20 0 2 0xc1 0', 'sensor_set_bit 0x20 0 3 1 1 0'],
-        ...['sel_enable 0x20 100 0x0a', 'sel_add 0x20 0x02 0 0x10 0x5e 0x5f 0x20 0 4 1 1 0x81 0x59 0x2c 0x2b'],
+        'sensor_add 0x20 0 1 0x01 0x01',
+        'sensor_add 0x20 0 2 0x02 0x01',
+        'sensor_add 0x20 0 3 0x23 0x6f',
+        'sensor_set_value 0x20 0 1 65 0',
+        'sensor_set_value 0x20 0 2 0xc1 0',
+        'sensor_set_bit 0x20 0 3 1 1 0',
+        'sel_enable 0x20 100 0x0a',
+        'sel_add 0x20 0x02 0 0x10 0x5e 0x5f 0x20 0 4 1 1 0x81 0x59 0x2c 0x2b',
         `mc_add_fru_data 0x20 0 ${fru.length} data ${words(fru)}`,
-        ...['mc_add 0x30 0x31 no-device-sdrs 0x03 9 8 0x9f 0x1291 0x0f02', 'mc_enable 0x30'],
+        'mc_add 0x30 0x31 no-device-sdrs 0x03 9 8 0x9f 0x1291 0x0f02',
+        'mc_enable 0x30',
       ],
     });
   },
@@ -116,10 +134,7 @@ describe.each(Object.keys(BMCS))('with %s as the BMC,', (name) => {
     bmcTask({
       node: {
         driver: 'ipmi',
-        driver_info: {
-          ...{ ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password },
-          ...info,
-        },
+        driver_info: { ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password, ...info },
       },
       driver: {},
       options: {},
@@ -139,8 +154,13 @@ describe.each(Object.keys(BMCS))('with %s as the BMC,', (name) => {
   });
   it('[ipmi]client = ipmitool has the same results as our client', async () => {
     const tool = createIpmitoolPool({
-      ...{ log: silentLog, clock: systemClock, passwordInEnvironment: false, ownRetries: false, interval: 1 },
-      ...{ killOnTimeout: true, debug: false },
+      log: silentLog,
+      clock: systemClock,
+      passwordInEnvironment: false,
+      ownRetries: false,
+      interval: 1,
+      killOnTimeout: true,
+      debug: false,
     });
     const fallback = task({}, tool);
     expect(await ipmiPower.get(fallback)).toBe('power on');
@@ -189,8 +209,11 @@ describe.each(Object.keys(BMCS))('with %s as the BMC,', (name) => {
   });
   it('our client reaches a controller on a second bus by dual bridging, as ipmitool does', async () => {
     const dual = {
-      ...{ ipmi_bridging: 'dual', ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
-      ...{ ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+      ipmi_bridging: 'dual',
+      ipmi_transit_channel: '0',
+      ipmi_transit_address: '0x82',
+      ipmi_target_channel: '7',
+      ipmi_target_address: '0x72',
     };
     expect(await deviceId(task(dual))).toBe(0x72);
     expect(await ipmitool('-b', '0', '-t', '0x82', 'raw', '0x06', '0x01')).toMatch(/^ 82 /);

@@ -27,7 +27,11 @@ interface RecordingMachine extends MachineControl {
 }
 const machine = (name: string): RecordingMachine => {
   const it: RecordingMachine = {
-    ...{ name, macs: [], acts: [], on: false, setting: { device: 'none', persistent: false, mode: null } },
+    name,
+    macs: [],
+    acts: [],
+    on: false,
+    setting: { device: 'none', persistent: false, mode: null },
     isOn: () => it.on,
     act: async (action) => {
       it.acts.push(action);
@@ -70,7 +74,10 @@ describe("our client with OpenIPMI's ipmi_sim", () => {
     bmc = await startIpmiSim(behind, { address: '127.0.0.1', port: await freePort(), folder });
     pool = poolOf();
     target = {
-      ...{ address: bmc.address, port: bmc.port, username: bmc.username, password: bmc.password },
+      address: bmc.address,
+      port: bmc.port,
+      username: bmc.username,
+      password: bmc.password,
       privilege: 'ADMINISTRATOR',
       cipherSuites: [3],
     };

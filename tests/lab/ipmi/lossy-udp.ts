@@ -49,7 +49,7 @@ export async function lossyRelay(serverPort: number, share: number, seed = 7): P
     port: front.address().port,
     lost: () => lost,
     close: async () => {
-      await Promise.all(sockets.map((one) => new Promise<void>((done) => one.close(() => done()))));
+      await Promise.all(sockets.map((item) => new Promise<void>((done) => item.close(() => done()))));
     },
   };
 }

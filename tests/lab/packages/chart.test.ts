@@ -46,9 +46,9 @@ const kustomize = async (path: string): Promise<string> =>
 /** Validates with the schemas of Kubernetes and of the Prometheus operator, which permit no other members. @returns the kinds */
 async function validate(text: string): Promise<readonly string[]> {
   const file = join(folder, 'resources.yaml');
-  const isMonitor = (one: string): boolean => /^kind: ServiceMonitor$/m.test(one);
+  const isMonitor = (value: string): boolean => /^kind: ServiceMonitor$/m.test(value);
   const resources = text.split(/^---$/m);
-  writeFileSync(file, resources.filter((one) => !isMonitor(one)).join('---'));
+  writeFileSync(file, resources.filter((resource) => !isMonitor(resource)).join('---'));
   await run(join(validator, 'kubernetes-validate'), ['--strict', '-k', '1.34', file]);
   for (const resource of parsed(resources.filter(isMonitor).join('---')))
     if (!validMonitor(resource)) throw new Error(`ServiceMonitor: ${JSON.stringify(validMonitor.errors)}`);
@@ -61,7 +61,7 @@ function closed(schema: Schema): Schema {
   const entries = Object.entries(schema).map(([key, value]): readonly [string, unknown] => {
     if (key === 'items' || key === 'additionalProperties') return [key, typeof value === 'object' ? closed(value as Schema) : value];
     if (key !== 'properties') return [key, value];
-    return [key, Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, one]) => [name, closed(one)]))];
+    return [key, Object.fromEntries(Object.entries(value as Record<string, Schema>).map(([name, entry]) => [name, closed(entry)]))];
   });
   const isClosed = 'properties' in schema && !('additionalProperties' in schema);
   return { ...Object.fromEntries(entries), ...(isClosed ? { additionalProperties: false } : {}) };
@@ -160,8 +160,12 @@ it('a server starts with the configuration of the chart, and requires a password
   writeFileSync(join(place, 'htpasswd'), `a:${hashSync('b', 4)}\n`);
   const words = ['bin/bloomery', 'serve', '--config-file', join(place, 'ironic.conf'), '--state-dir', join(place, 'state')];
   const server = await startInstalled([process.execPath, ...words.map((word) => (word === 'bin/bloomery' ? join(root, word) : word))], {
-    ...{ OS_API__PORT: '0', OS_BOOT__HTTP_PORT: '0', OS_METRICS__PROMETHEUS_PORT: '0', OS_DEFAULT__HOST: 'bloomery-0' },
-    ...{ OS_DEFAULT__MY_IP: '127.0.0.1', OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(place, 'htpasswd') },
+    OS_API__PORT: '0',
+    OS_BOOT__HTTP_PORT: '0',
+    OS_METRICS__PROMETHEUS_PORT: '0',
+    OS_DEFAULT__HOST: 'bloomery-0',
+    OS_DEFAULT__MY_IP: '127.0.0.1',
+    OS_DEFAULT__HTTP_BASIC_AUTH_USER_FILE: join(place, 'htpasswd'),
   });
   const status = async (path: string): Promise<number> => (await fetch(`${server.url}${path}`, { signal: timeoutSignal(60_000) })).status;
   expect(await status('/healthcheck')).toBe(200);
@@ -191,7 +195,7 @@ describe('kustomize', () => {
       resources
         .filter(({ kind }) => kind !== 'ConfigMap')
         .map((resource) => JSON.parse(JSON.stringify(resource, omitted)) as Resource)
-        .sort((one, other) => (`${one.kind} ${one.metadata.name}` < `${other.kind} ${other.metadata.name}` ? -1 : 1));
+        .sort((left, right) => (`${left.kind} ${left.metadata.name}` < `${right.kind} ${right.metadata.name}` ? -1 : 1));
     expect(plain(base)).toEqual(plain(made));
   });
 });

@@ -22,7 +22,11 @@ it('the container serves as user 997, with a read-only root and without capabili
   expect(user).toBe('997:994');
   chownSync(join(folder, 'state'), 997, 994);
   const command = containerCommand({
-    ...{ folder, name: 'server', words: [...entry, ...words], cwd, mounts: { '/var/lib/bloomery': join(folder, 'state') } },
+    folder,
+    name: 'server',
+    words: [...entry, ...words],
+    cwd,
+    mounts: { '/var/lib/bloomery': join(folder, 'state') },
     env: [...env, 'OS_API__PORT=0', 'OS_API__HOST_IP=127.0.0.1', 'OS_BOOT__HTTP_PORT=0', 'OS_BOOT__TFTP=false'],
   });
   const server = await startInstalled(command);

@@ -72,7 +72,11 @@ export function containerCommand({ folder, name, words, cwd = '/', env, mounts, 
   const bundle = {
     ociVersion: '1.0.2',
     process: {
-      ...{ user: { uid: 997, gid: 994 }, args: words, cwd, env, noNewPrivileges: !network },
+      user: { uid: 997, gid: 994 },
+      args: words,
+      cwd,
+      env,
+      noNewPrivileges: !network,
       capabilities: { ...none, bounding: network ? NETWORK : [] },
     },
     root: { path: join(folder, 'rootfs'), readonly: true },

@@ -42,7 +42,11 @@ interface Container {
 const running = new Set<Container>();
 function start(name: string, program: string, env: readonly string[], certificates = false): Container {
   const command = containerCommand({
-    ...{ folder, name, words: [program], network: name === 'dnsmasq', scratch: ['/conf', '/data'] },
+    folder,
+    name,
+    words: [program],
+    network: name === 'dnsmasq',
+    scratch: ['/conf', '/data'],
     env: ['PATH=/usr/sbin:/usr/bin:/sbin:/bin', ...env],
     mounts: { ...(name === 'dnsmasq' ? {} : { '/shared': shared }), ...(certificates ? { '/certs': join(folder, 'certs') } : {}) },
   });
@@ -51,7 +55,9 @@ function start(name: string, program: string, env: readonly string[], certificat
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (text += piece));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   const container: Container = {
-    ...{ child, ended, output: () => text },
+    child,
+    ended,
+    output: () => text,
     stop: async () => {
       child.kill('SIGTERM');
       running.delete(container);

@@ -140,7 +140,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await page.goBack();
   await clickText(page, 'Deploy');
   await page.waitForSelector('dialog [name=image] option:nth-child(2)');
-  await page.select('dialog [name=image]', await page.$eval('dialog [name=image] option:nth-child(2)', (one) => one.value));
+  await page.select('dialog [name=image]', await page.$eval('dialog [name=image] option:nth-child(2)', (item) => item.value));
   await waitForText(page, 'dialog td', 'available → active');
   await picture(page, 'deploy');
   expect(await axeViolations(page)).toEqual([]);

@@ -26,8 +26,10 @@ export function startServerWithUsers(
     join(folder, 'server'),
     {
       DEFAULT: {
-        ...{ my_ip: '127.0.0.1', auth_strategy: 'http_basic' },
-        ...{ http_basic_auth_user_file: usersFile, http_basic_roles_file: rolesFile },
+        my_ip: '127.0.0.1',
+        auth_strategy: 'http_basic',
+        http_basic_auth_user_file: usersFile,
+        http_basic_roles_file: rolesFile,
         ...DEFAULT,
       },
       api: { host_ip: '127.0.0.1', port },

@@ -111,7 +111,11 @@ it.each(['simulator, HTTP', 'simulator, HTTPS', 'sushy-tools'] as const)(
     const properties = { capabilities: 'boot_mode:uefi' };
     const name = bmc.replace(', ', '-');
     const { uuid } = await call(lab, 'POST', '/nodes', {
-      ...{ name, driver: 'redfish', boot_interface: 'redfish-https', driver_info: driverInfo, properties },
+      name,
+      driver: 'redfish',
+      boot_interface: 'redfish-https',
+      driver_info: driverInfo,
+      properties,
     });
     await call(lab, 'POST', '/ports', { node_uuid: uuid, address: mac });
     let node: JsonObject = {};

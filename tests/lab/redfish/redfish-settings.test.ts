@@ -60,7 +60,9 @@ afterAll(async () => {
 function openTask(more: object = {}) {
   const made = bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      driver_info: { redfish_address: emulator.url, redfish_system_id: system },
       ...more,
     },
     driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid, firmware: redfishFirmware },
@@ -75,11 +77,11 @@ function openTask(more: object = {}) {
   }) as Task;
   return { ...made, task, firmware, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
 }
-const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
+const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((candidate) => candidate.step === name)!;
 /** The outcome of the step, and the outcome of its poll if it waits. */
-async function outcomesOf(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
-  const { kind } = await one.run(task, args);
-  return kind === 'wait' ? [kind, (await one.poll!(task, {})).kind] : [kind];
+async function outcomesOf(task: Task, value: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
+  const { kind } = await value.run(task, args);
+  return kind === 'wait' ? [kind, (await value.poll!(task, {})).kind] : [kind];
 }
 
 describe('BIOS', () => {
@@ -119,7 +121,7 @@ describe('RAID', () => {
   const volumes = async (): Promise<unknown[]> => {
     const path = `${emulator.url}${system}/Storage/1/Volumes`;
     const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
-    return Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
+    return Promise.all(members.map(async (member) => (await fetch(`${emulator.url}${member['@odata.id']}`)).json()));
   };
   it('create_configuration creates a volume, which raid_config omits because the emulator does not show its RAID level', async () => {
     const asked = { logical_disks: [{ size_gb: 1, raid_level: '1', volume_name: 'data' }] };
@@ -151,7 +153,7 @@ describe('firmware', () => {
     }
     expect(events).toEqual(['power: rebooting']);
     const versionIn = (all: readonly FirmwareComponent[]): string | undefined =>
-      all.find((one) => one.component === 'bios')?.current_version;
+      all.find((candidate) => candidate.component === 'bios')?.current_version;
     expect([versionIn(before), versionIn(firmware)]).toEqual(['1.0.0', '1.1.0']);
   });
 });

@@ -51,7 +51,13 @@ it("the simulator's Redfish service passes DMTF's validator of the protocol", as
   const bin = await programs('redfish-protocol-validator', ['redfish-protocol-validator==1.3.2']);
   const words = ['--user', LOGIN.username, '--password', LOGIN.password, '--rhost', bmc.url];
   await validate(join(bin, 'rf_protocol_validator'), [
-    ...[...words, '--ca-bundle', certificate, '--report-type', 'tsv', '--report-dir', folder],
+    ...words,
+    '--ca-bundle',
+    certificate,
+    '--report-type',
+    'tsv',
+    '--report-dir',
+    folder,
   ]);
   const report = readdirSync(folder).find((name) => name.endsWith('.tsv'));
   const rows = readFileSync(join(folder, report!), 'utf8')

@@ -131,7 +131,7 @@ it('requests fail with 503 while the database server does not respond, and succe
   try {
     // More requests than the pool has connections.
     const asked = await Promise.allSettled(Array.from({ length: 6 }, () => store.nodes.list({})));
-    for (const one of asked) expect(one).toMatchObject({ status: 'rejected', reason: { status: 503 } });
+    for (const item of asked) expect(item).toMatchObject({ status: 'rejected', reason: { status: 503 } });
   } finally {
     for (const pid of stopped) process.kill(pid, 'SIGCONT');
   }

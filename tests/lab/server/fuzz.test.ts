@@ -51,8 +51,15 @@ it.each([
   'schemathesis finds no 5xx and no undeclared response at version %s',
   async (version, share) => {
     const words = [
-      ...['--config-file', join(root, 'tests/lab/server/schemathesis.toml'), 'run', `${url}/v1/openapi.json?version=${version}`],
-      ...['-H', `X-OpenStack-Ironic-API-Version: ${version}`, '--max-time', String(Math.ceil(SECONDS * share)), '--no-color'],
+      '--config-file',
+      join(root, 'tests/lab/server/schemathesis.toml'),
+      'run',
+      `${url}/v1/openapi.json?version=${version}`,
+      '-H',
+      `X-OpenStack-Ironic-API-Version: ${version}`,
+      '--max-time',
+      String(Math.ceil(SECONDS * share)),
+      '--no-color',
     ];
     const { code, output } = await new Promise<{ code: number | string; output: string }>((done) =>
       execFile(schemathesis, words, { cwd: folder, timeout: (SECONDS + 120) * 1000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>

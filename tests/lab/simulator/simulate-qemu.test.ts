@@ -68,7 +68,7 @@ const access = (): readonly string[] => ['-I', 'lanplus', '-H', '127.0.0.1', '-p
 const ipmi = async (...words: readonly string[]): Promise<string> =>
   (await run('ipmitool', [...access(), ...words], { env: environment, timeout: 60_000 })).stdout.trim();
 
-async function patch(path: string, body: object, method = 'PATCH'): Promise<void> {
+async function patch(path: string, body: object, method: 'PATCH' | 'POST' = 'PATCH'): Promise<void> {
   const answer = await fetch(`${redfish}/redfish/v1${path}`, {
     method,
     headers: { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}`, 'content-type': 'application/json' },

@@ -17,7 +17,7 @@ beforeAll(async () => {
   needs({ ipmitool: 'ipmitool' });
   const [first, second, control] = [await freePort(), await freePort(), await freePort()];
   [ipmiPort, redfish, controlUrl] = [first, `http://127.0.0.1:${second}/redfish/v1`, `http://127.0.0.1:${control}`];
-  fleet = await startSimulate(...['--ipmi', String(first), '--redfish', String(second), '--control', String(control)]);
+  fleet = await startSimulate('--ipmi', String(first), '--redfish', String(second), '--control', String(control));
 });
 afterAll(async () => {
   if (!fleet || fleet.exitCode !== null) return;

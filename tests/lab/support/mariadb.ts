@@ -19,12 +19,23 @@ export async function startMariadb(folder: string): Promise<RealMariadb> {
   mkdirSync(folder, { recursive: true });
   const [data, socket] = [join(folder, 'data'), join(folder, 'socket')];
   await run('mariadb-install-db', [
-    ...['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--user=root', '--skip-test-db'],
+    '--no-defaults',
+    `--datadir=${data}`,
+    '--auth-root-authentication-method=normal',
+    '--user=root',
+    '--skip-test-db',
   ]);
   const words = [
-    ...['--no-defaults', `--datadir=${data}`, `--socket=${socket}`, '--skip-networking', '--user=root', '--max-connections=1000'],
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--socket=${socket}`,
+    '--skip-networking',
+    '--user=root',
+    '--max-connections=1000',
     // The data is not needed after the test.
-    ...['--skip-log-bin', '--innodb-flush-log-at-trx-commit=0', '--innodb-doublewrite=0'],
+    '--skip-log-bin',
+    '--innodb-flush-log-at-trx-commit=0',
+    '--innodb-doublewrite=0',
   ];
   const log = openSync(join(folder, 'log'), 'a');
   const child = spawn('mariadbd', words, { stdio: ['ignore', log, log] });

@@ -31,8 +31,15 @@ export async function prepareSwitchLogin(lab: Lab, { switchFolder, command, port
   copyFileSync(`${key}.pub`, authorized);
   const configuration = join(folder, 'sshd_config');
   const lines = [
-    ...[`Port ${port}`, 'ListenAddress 127.0.0.1', `HostKey ${hostKey}`, `AuthorizedKeysFile ${authorized}`, 'UsePAM no'],
-    ...['PasswordAuthentication no', 'PermitRootLogin yes', 'StrictModes no', 'PidFile none'],
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${hostKey}`,
+    `AuthorizedKeysFile ${authorized}`,
+    'UsePAM no',
+    'PasswordAuthentication no',
+    'PermitRootLogin yes',
+    'StrictModes no',
+    'PidFile none',
     `SetEnv ${switchFolder === undefined ? '' : `OVS_RUNDIR=${switchFolder} `}PATH=/usr/sbin:/usr/bin:/sbin:/bin`,
     ...(command === undefined ? [] : [`ForceCommand ${command}`]),
   ];

@@ -20,7 +20,9 @@ export const newImageBytes = (): Buffer => randomBytes(300_000);
 
 /** The instance_info of a node that is deployed with an image. */
 export const imageAt = (url: string, bytes: Buffer): Readonly<Record<string, string>> => ({
-  ...{ image_source: url, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
+  image_source: url,
+  image_os_hash_algo: 'sha256',
+  image_disk_format: 'raw',
   image_os_hash_value: createHash('sha256').update(bytes).digest('hex'),
 });
 

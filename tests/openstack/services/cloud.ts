@@ -47,7 +47,7 @@ export async function startCloud(folder: string, switches: Switches = {}): Promi
   // The programs outlive this process unless they are ended, also after a failure.
   const running: { close(): Promise<void> }[] = [];
   const close = async (): Promise<void> => {
-    for (const one of running.splice(0).reverse()) await one.close();
+    for (const item of running.splice(0).reverse()) await item.close();
   };
   const started = async <T extends { close(): Promise<void> }>(service: Promise<T>): Promise<T> => {
     const one = await service;
@@ -55,9 +55,9 @@ export async function startCloud(folder: string, switches: Switches = {}): Promi
     return one;
   };
   /** Both, or the first failure after both have ended. */
-  const both = async <A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> => {
-    await Promise.allSettled([one, other]);
-    return Promise.all([one, other]);
+  const both = async <A, B>(left: Promise<A>, right: Promise<B>): Promise<[A, B]> => {
+    await Promise.allSettled([left, right]);
+    return Promise.all([left, right]);
   };
   try {
     const [mariadb, keystone] = await both(started(startMariadb(own('mariadb'))), started(startKeystone(own('keystone'), CACHED)));
@@ -68,16 +68,25 @@ export async function startCloud(folder: string, switches: Switches = {}): Promi
     const operator = await keystone.identity.user('operator', { system: ['admin'] });
     const ironic = clientSection(keystone, 'ironic');
     return {
-      ...{ mariadb, keystone, neutron, glance, close },
+      mariadb,
+      keystone,
+      neutron,
+      glance,
+      close,
       networks: await makeNetworks(neutron),
       systemToken: () => keystone.identity.token(operator, { system: { all: true } }),
       sections: {
         keystone_authtoken: tokenSection(keystone, 'ironic', 'baremetal'),
-        ...{ glance: ironic, service_catalog: ironic, nova: ironic },
+        glance: ironic,
+        service_catalog: ironic,
+        nova: ironic,
         neutron: {
           ...ironic,
-          ...{ provisioning_network: 'provisioning', cleaning_network: 'cleaning', rescuing_network: 'rescuing' },
-          ...{ inspection_network: 'inspection', servicing_network: 'servicing' },
+          provisioning_network: 'provisioning',
+          cleaning_network: 'cleaning',
+          rescuing_network: 'rescuing',
+          inspection_network: 'inspection',
+          servicing_network: 'servicing',
         },
       },
     };

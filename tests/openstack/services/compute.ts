@@ -43,16 +43,25 @@ export async function startComputeCloud(folder: string, machines: number, conduc
     // Before the server starts: it reads its own URL from the catalog.
     await cloud.keystone.identity.service('baremetal', url);
     const fleet = await startFleet({
-      ...{ count: machines, bootUrl: `http://127.0.0.1:${boot}`, host: '127.0.0.1' },
-      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+      count: machines,
+      bootUrl: `http://127.0.0.1:${boot}`,
+      host: '127.0.0.1',
+
+      log: silentLog,
+      clock: systemClock,
+      random: randomBytes,
     });
     running.push(() => fleet.close());
     const server = await startServerProcess(join(folder, 'server'), {
       ...cloud.sections,
       DEFAULT: {
-        ...{ my_ip: '127.0.0.1', auth_strategy: 'keystone', enabled_hardware_types: 'redfish,fake-hardware' },
-        ...{ enabled_boot_interfaces: 'ipxe,fake', enabled_deploy_interfaces: 'direct,fake' },
-        ...{ enabled_inspect_interfaces: 'agent,no-inspect', enabled_rescue_interfaces: 'agent,no-rescue,fake' },
+        my_ip: '127.0.0.1',
+        auth_strategy: 'keystone',
+        enabled_hardware_types: 'redfish,fake-hardware',
+        enabled_boot_interfaces: 'ipxe,fake',
+        enabled_deploy_interfaces: 'direct,fake',
+        enabled_inspect_interfaces: 'agent,no-inspect',
+        enabled_rescue_interfaces: 'agent,no-rescue,fake',
         enabled_network_interfaces: 'noop,flat,neutron',
       },
       api: { host_ip: '127.0.0.1', port },
@@ -62,7 +71,10 @@ export async function startComputeCloud(folder: string, machines: number, conduc
     running.push(() => server.stop());
     const token = await cloud.systemToken();
     return {
-      ...{ cloud, server, fleet, close },
+      cloud,
+      server,
+      fleet,
+      close,
       api: callerOf(url, () => token, { 'x-openstack-ironic-api-version': 'latest' }),
       startNova: async (ironic) => {
         const nova = await startNova(join(folder, 'nova'), cloud, ironic);
@@ -85,10 +97,13 @@ export const waitFor = (what: string, isSo: () => Promise<boolean> | boolean, ev
 
 /** The fields of a node that is a simulated machine, and of its two ports. */
 export const redfishNode = ({ redfish }: FleetMachine): Body => ({
-  ...{ driver: 'redfish', rescue_interface: 'agent' },
+  driver: 'redfish',
+  rescue_interface: 'agent',
   driver_info: {
-    ...{ redfish_address: redfish.address, redfish_system_id: redfish.systemId },
-    ...{ redfish_username: redfish.username, redfish_password: redfish.password },
+    redfish_address: redfish.address,
+    redfish_system_id: redfish.systemId,
+    redfish_username: redfish.username,
+    redfish_password: redfish.password,
   },
 });
 export interface NodeView {
@@ -121,7 +136,10 @@ export async function enroll(
   await api('PUT', `/v1/nodes/${uuid}/traits`, { traits });
   for (const [index, address] of macs.slice(0, 2).entries())
     await api('POST', '/v1/ports', {
-      ...{ node_uuid: uuid, address, pxe_enabled: index === 0, physical_network: 'physnet1' },
+      node_uuid: uuid,
+      address,
+      pxe_enabled: index === 0,
+      physical_network: 'physnet1',
       local_link_connection: linkOf(uuid, index),
     });
   for (const [target, ends] of [
@@ -139,7 +157,10 @@ export async function makeFlavor(nova: Pick<RealNova, 'call'>, name: string, tra
   await nova.call('POST', '/flavors', { flavor: { id: name, name, ram: 512, vcpus: 1, disk: 1 } });
   await nova.call('POST', `/flavors/${name}/os-extra_specs`, {
     extra_specs: {
-      ...{ 'resources:CUSTOM_BAREMETAL': '1', 'resources:VCPU': '0', 'resources:MEMORY_MB': '0', 'resources:DISK_GB': '0' },
+      'resources:CUSTOM_BAREMETAL': '1',
+      'resources:VCPU': '0',
+      'resources:MEMORY_MB': '0',
+      'resources:DISK_GB': '0',
       [`trait:${trait}`]: 'required',
     },
   });

@@ -46,7 +46,9 @@ export async function startGlance(folder: string, keystone: RealKeystone, connec
   writeIni(join(folder, 'glance-api.conf'), {
     DEFAULT: { enabled_backends: 'files:file', node_staging_uri: `file://${join(folder, 'staging')}` },
     glance_store: { default_backend: 'files' },
-    ...{ files: store('images'), os_glance_staging_store: store('staging'), os_glance_tasks_store: store('tasks') },
+    files: store('images'),
+    os_glance_staging_store: store('staging'),
+    os_glance_tasks_store: store('tasks'),
     database: { connection },
     paste_deploy: { flavor: 'keystone', config_file: join(bin, '../etc/glance/glance-api-paste.ini') },
     keystone_authtoken: tokenSection(keystone, 'glance', 'image'),
@@ -54,7 +56,12 @@ export async function startGlance(folder: string, keystone: RealKeystone, connec
   });
   await run(join(bin, 'python'), ['-W', 'ignore', '-c', MAKE_TABLES, connection], { timeout: 600_000 });
   const child = await startWsgi({
-    ...{ name: 'Glance', bin, module: 'glance.wsgi.api', port, log: join(folder, 'glance.log'), url: `${url}/versions` },
+    name: 'Glance',
+    bin,
+    module: 'glance.wsgi.api',
+    port,
+    log: join(folder, 'glance.log'),
+    url: `${url}/versions`,
     env: { OS_GLANCE_CONFIG_DIR: folder },
   });
   const token = await identity.token(user, { project: { id: project } });

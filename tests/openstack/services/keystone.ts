@@ -136,13 +136,13 @@ async function openIdentity(url: string): Promise<Identity> {
     user: async (name, assigned = {}) => {
       const body = { user: { name, domain_id: 'default', password: PASSWORD } };
       const id = idOf(await call('POST', '/users', body), 'user');
-      for (const [where, names] of Object.entries(assigned)) for (const one of names) await assign(id, where, one);
+      for (const [where, names] of Object.entries(assigned)) for (const item of names) await assign(id, where, item);
       return id;
     },
     service: async (type, at) => {
       const id = idOf(await call('POST', '/services', { service: { type, name: type } }), 'service');
-      for (const one of ['public', 'internal'])
-        await call('POST', '/endpoints', { endpoint: { service_id: id, interface: one, region_id: REGION, url: at } });
+      for (const item of ['public', 'internal'])
+        await call('POST', '/endpoints', { endpoint: { service_id: id, interface: item, region_id: REGION, url: at } });
       return id;
     },
     revoke: async (token) => {
@@ -154,8 +154,12 @@ async function openIdentity(url: string): Promise<Identity> {
 
 const KEY_FOLDERS = ['fernet-keys', 'credential-keys'];
 const bootstrapWords = (url: string): string[] => [
-  ...['bootstrap', '--bootstrap-password', PASSWORD, '--bootstrap-region-id', REGION],
-  ...['public', 'internal', 'admin'].flatMap((one) => [`--bootstrap-${one}-url`, url]),
+  'bootstrap',
+  '--bootstrap-password',
+  PASSWORD,
+  '--bootstrap-region-id',
+  REGION,
+  ...['public', 'internal', 'admin'].flatMap((item) => [`--bootstrap-${item}-url`, url]),
 ];
 
 /**
@@ -198,7 +202,13 @@ export async function startKeystone(folder: string, settings: Sections = {}): Pr
   };
   const serve = (file: string, port: number): Promise<ChildProcess> =>
     startWsgi({
-      ...{ name: 'Keystone', bin, module: 'keystone.wsgi.api', port, log, url: `http://127.0.0.1:${port}/v3` },
+      name: 'Keystone',
+      bin,
+      module: 'keystone.wsgi.api',
+      port,
+      log,
+      url: `http://127.0.0.1:${port}/v3`,
+
       env: { OS_KEYSTONE_CONFIG_FILES: file, OS_KEYSTONE_CONFIG_DIR: folder },
     });
   const main = write('keystone', settings);
@@ -224,7 +234,7 @@ export async function startKeystone(folder: string, settings: Sections = {}): Pr
       child = await serve(main, port);
     },
     close: async () => {
-      for (const one of [child, ...others]) await endReference(one);
+      for (const other of [child, ...others]) await endReference(other);
     },
   };
 }

@@ -76,7 +76,11 @@ export async function startNeutron(
   switches: Switches = {},
 ): Promise<RealNeutron> {
   const bin = await programs('network', [
-    ...['neutron==29.0.0', 'networking-generic-switch==10.2.0', 'networking-baremetal==8.1.0', 'pymysql==1.2.4', 'pyuwsgi==2.0.30.post1'],
+    'neutron==29.0.0',
+    'networking-generic-switch==10.2.0',
+    'networking-baremetal==8.1.0',
+    'pymysql==1.2.4',
+    'pyuwsgi==2.0.30.post1',
   ]);
   for (const name of ['state', 'lock']) mkdirSync(join(folder, name), { recursive: true });
   const { identity } = keystone;
@@ -91,20 +95,35 @@ export async function startNeutron(
   const config = join(folder, 'neutron.conf');
   writeIni(config, {
     DEFAULT: {
-      ...{ auth_strategy: 'keystone', core_plugin: 'ml2', service_plugins: 'segments', transport_url: 'fake://' },
-      ...{ api_paste_config: join(bin, '../etc/neutron/api-paste.ini'), state_path: join(folder, 'state') },
-      ...{ notify_nova_on_port_status_changes: 'false', notify_nova_on_port_data_changes: 'false' },
-      ...{ dhcp_agent_notification: 'false', rpc_workers: '0', rpc_state_report_workers: '0', api_workers: '1' },
+      auth_strategy: 'keystone',
+      core_plugin: 'ml2',
+      service_plugins: 'segments',
+      transport_url: 'fake://',
+
+      api_paste_config: join(bin, '../etc/neutron/api-paste.ini'),
+      state_path: join(folder, 'state'),
+      notify_nova_on_port_status_changes: 'false',
+      notify_nova_on_port_data_changes: 'false',
+      dhcp_agent_notification: 'false',
+      rpc_workers: '0',
+      rpc_state_report_workers: '0',
+      api_workers: '1',
     },
     database: { connection },
     ml2: {
-      ...{ type_drivers: 'flat,vlan', project_network_types: 'vlan', mechanism_drivers: 'baremetal,genericswitch' },
+      type_drivers: 'flat,vlan',
+      project_network_types: 'vlan',
+      mechanism_drivers: 'baremetal,genericswitch',
       extension_drivers: 'port_security',
     },
     ml2_type_flat: { flat_networks: '*' },
     ml2_type_vlan: { network_vlan_ranges: 'physnet1:100:199' },
     [`genericswitch:${SWITCH.switch_info}`]: {
-      ...{ device_type: 'netmiko_fake', ngs_mac_address: SWITCH.switch_id, ip: '127.0.0.1', username: 'none', password: 'none' },
+      device_type: 'netmiko_fake',
+      ngs_mac_address: SWITCH.switch_id,
+      ip: '127.0.0.1',
+      username: 'none',
+      password: 'none',
     },
     ...Object.fromEntries(Object.entries(switches).map(([name, options]) => [`genericswitch:${name}`, options])),
     keystone_authtoken: tokenSection(keystone, 'neutron', 'network'),
@@ -121,11 +140,12 @@ export async function startNeutron(
   const call = callerOf(`${url}/v2.0`, () => token);
   let agent: ChildProcess | undefined;
   return {
-    ...{ url, log, call, credentials },
+    url,
+    log,
+    call,
+    credentials,
     network: async (name, vlan, subnet) => {
-      const provider = {
-        ...{ 'provider:network_type': 'vlan', 'provider:physical_network': 'physnet1', 'provider:segmentation_id': vlan },
-      };
+      const provider = { 'provider:network_type': 'vlan', 'provider:physical_network': 'physnet1', 'provider:segmentation_id': vlan };
       const { network } = (await call('POST', '/networks', { network: { name, ...provider } })) as { network: { id: string } };
       await call('POST', '/subnets', { subnet: { network_id: network.id, name, enable_dhcp: false, ...subnet } });
       return network.id;
@@ -148,7 +168,9 @@ export async function startNeutron(
         ironic: credentials,
         l2vni: { enable_l2vni_trunk_reconciliation: 'false', enable_l2vni_trunk_reconciliation_events: 'false' },
         baremetal_agent: {
-          ...{ enable_ha_chassis_group_alignment: 'false', enable_router_ha_binding: 'false', enable_router_ha_binding_events: 'false' },
+          enable_ha_chassis_group_alignment: 'false',
+          enable_router_ha_binding: 'false',
+          enable_router_ha_binding_events: 'false',
         },
       });
       const output = openSync(join(folder, 'agent.log'), 'a');

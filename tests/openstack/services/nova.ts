@@ -46,20 +46,37 @@ export async function startNova(
     keystone_authtoken: tokenSection(keystone, 'placement', 'placement'),
   });
   const placement = await startWsgi({
-    ...{ name: 'Placement', bin, module: 'placement.wsgi.api', port: placementPort },
-    ...{ log: join(folder, 'placement.log'), url: placementUrl, env: { OS_PLACEMENT_CONFIG_DIR: join(folder, 'placement') } },
+    name: 'Placement',
+    bin,
+    module: 'placement.wsgi.api',
+    port: placementPort,
+    log: join(folder, 'placement.log'),
+    url: placementUrl,
+    env: { OS_PLACEMENT_CONFIG_DIR: join(folder, 'placement') },
   });
   const credentials = clientSection(keystone, 'nova');
   const systemWide = {
-    ...{ auth_type: 'password', auth_url: keystone.url, username: 'nova', password: PASSWORD, user_domain_id: 'default' },
-    ...{ system_scope: 'all', region_name: REGION },
+    auth_type: 'password',
+    auth_url: keystone.url,
+    username: 'nova',
+    password: PASSWORD,
+    user_domain_id: 'default',
+    system_scope: 'all',
+    region_name: REGION,
   };
   const sections = {
     DEFAULT: {
-      ...{ my_ip: '127.0.0.1', transport_url: 'fake:/' },
-      ...{ compute_driver: 'ironic.IronicDriver', reserved_host_memory_mb: '0', update_resources_interval: '60' },
-      ...{ sync_power_state_interval: '-1', periodic_fuzzy_delay: '0', reclaim_instance_interval: '0' },
-      ...{ max_concurrent_builds: '250', rpc_response_timeout: '600', service_down_time: '600' },
+      my_ip: '127.0.0.1',
+      transport_url: 'fake:/',
+      compute_driver: 'ironic.IronicDriver',
+      reserved_host_memory_mb: '0',
+      update_resources_interval: '60',
+      sync_power_state_interval: '-1',
+      periodic_fuzzy_delay: '0',
+      reclaim_instance_interval: '0',
+      max_concurrent_builds: '250',
+      rpc_response_timeout: '600',
+      service_down_time: '600',
     },
     api: { auth_strategy: 'keystone' },
     wsgi: { api_paste_config: join(bin, '../etc/nova/api-paste.ini') },
@@ -73,7 +90,10 @@ export async function startNova(
     // How long Nova waits for a state: 200 servers that end at once keep Neutron busy for minutes.
     ironic: { ...systemWide, api_max_retries: '900', api_retry_interval: '1' },
     service_user: { ...credentials, send_service_user_token: 'true' },
-    ...{ neutron: credentials, placement: credentials, glance: credentials, keystone: credentials },
+    neutron: credentials,
+    placement: credentials,
+    glance: credentials,
+    keystone: credentials,
     keystone_authtoken: tokenSection(keystone, 'nova', 'compute'),
     oslo_messaging_notifications: { driver: 'noop' },
     oslo_concurrency: { lock_path: join(folder, 'lock') },
@@ -90,7 +110,11 @@ export async function startNova(
     });
     const command = [join(bin, 'python'), join(__dirname, 'nova_serve.py'), '--config-file', config];
     return startService({
-      ...{ name: `Nova ${host}`, command, log: join(folder, `${host}.log`), url: `http://127.0.0.1:${ownPort}/` },
+      name: `Nova ${host}`,
+      command,
+      log: join(folder, `${host}.log`),
+      url: `http://127.0.0.1:${ownPort}/`,
+
       env: { PORT: String(ownPort), CELL0: cell0, ...env },
     });
   };
@@ -102,7 +126,8 @@ export async function startNova(
   // Later versions call each compute service, which does not work across processes here.
   const older = caller(url, '2.53');
   return {
-    ...{ url, log },
+    url,
+    log,
     call: caller(url, '2.90'),
     hypervisors: async () => {
       const { hypervisors } = await older('GET', '/os-hypervisors/detail');

@@ -56,8 +56,23 @@ export const startWsgi = ({
     ...program,
     env: { ...env, MODULE: module, PYTHONPATH: __dirname },
     command: [
-      ...[join(bin, 'uwsgi'), '--http-socket', `127.0.0.1:${port}`, '--module', 'sqlite_wsgi', '--processes', '1', '--threads', '4'],
-      ...['--enable-threads', '--need-app', '--die-on-term', '--lazy-apps', '--buffer-size', '65535', '--add-header', 'Connection: close'],
+      join(bin, 'uwsgi'),
+      '--http-socket',
+      `127.0.0.1:${port}`,
+      '--module',
+      'sqlite_wsgi',
+      '--processes',
+      '1',
+      '--threads',
+      '4',
+      '--enable-threads',
+      '--need-app',
+      '--die-on-term',
+      '--lazy-apps',
+      '--buffer-size',
+      '65535',
+      '--add-header',
+      'Connection: close',
       '--http-chunked-input',
     ],
   });
@@ -67,8 +82,14 @@ export const sqlite = (file: string): string => `sqlite:///${file}?timeout=120`;
 
 /** The options of a section that authenticates a user of the project `service`. */
 const credentialsOf = (keystone: { readonly url: string }, username: string): Readonly<Record<string, string>> => ({
-  ...{ auth_type: 'password', auth_url: keystone.url, username, password: PASSWORD, user_domain_id: 'default' },
-  ...{ project_name: 'service', project_domain_id: 'default', region_name: REGION },
+  auth_type: 'password',
+  auth_url: keystone.url,
+  username,
+  password: PASSWORD,
+  user_domain_id: 'default',
+  project_name: 'service',
+  project_domain_id: 'default',
+  region_name: REGION,
 });
 /** The section of a service that another one calls. These services share one small machine, and answer late. */
 export const clientSection = (keystone: { readonly url: string }, username: string): Readonly<Record<string, string>> => ({
@@ -82,7 +103,9 @@ export const tokenSection = (
   serviceType: string,
 ): Readonly<Record<string, string>> => ({
   ...credentialsOf(keystone, username),
-  ...{ www_authenticate_uri: keystone.url, service_type: serviceType, http_connect_timeout: '600' },
+  www_authenticate_uri: keystone.url,
+  service_type: serviceType,
+  http_connect_timeout: '600',
 });
 
 type Call = (method: string, path: string, body?: Body | readonly Body[]) => Promise<Body>;

@@ -41,14 +41,18 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
     ...Object.fromEntries(['catch_errors', 'healthcheck', 'tempurl'].map((name) => [`filter:${name}`, filter(name)])),
     'filter:authtoken': {
       ...tokenSection(keystone, 'swift', 'object-store'),
-      ...{ 'paste.filter_factory': 'keystonemiddleware.auth_token:filter_factory', delay_auth_decision: 'true' },
+      'paste.filter_factory': 'keystonemiddleware.auth_token:filter_factory',
+      delay_auth_decision: 'true',
     },
     'filter:keystoneauth': { ...filter('keystoneauth'), operator_roles: 'admin' },
     'app:proxy': { ...filter('proxy'), ...TIMEOUTS, account_autocreate: 'true' },
   });
   const log = join(folder, 'swift.log');
   const child = await startService({
-    ...{ name: 'Swift', command: [join(bin, 'python'), join(__dirname, 'swift_serve.py'), folder], log, url: `${url}/healthcheck` },
+    name: 'Swift',
+    command: [join(bin, 'python'), join(__dirname, 'swift_serve.py'), folder],
+    log,
+    url: `${url}/healthcheck`,
     env: { PORT: String(port) },
   });
   const stopping = new AbortController();
@@ -59,7 +63,8 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
     timeout: 600,
   };
   const { swift: client } = createServices(Object.fromEntries(Object.entries(options).map(([name, value]) => [`swift.${name}`, value])), {
-    ...{ clock: systemClock, signal: stopping.signal },
+    clock: systemClock,
+    signal: stopping.signal,
   });
   // The first request waits for a token, for its validation and for the account. The program's own requests have a short timeout.
   await until(
@@ -72,7 +77,8 @@ export async function startSwift(folder: string, keystone: RealKeystone): Promis
     200,
   );
   return {
-    ...{ client, log },
+    client,
+    log,
     close: async () => {
       stopping.abort();
       await client.close();

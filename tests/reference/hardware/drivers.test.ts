@@ -4,7 +4,7 @@ import type { Options } from '../../../config/options';
 import { freePort } from '../../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHardware } from '../../../conductor/core/create-hardware';
+import { createHardware } from '../../../conductor/hardware/create-hardware';
 import { loadOptions } from '../../../config/load';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
 import type { Interface } from '../../../drivers/interfaces';
@@ -140,17 +140,25 @@ const IPMI: Readonly<Record<string, JsonObject>> = {
   'single bridging, no target': { ipmi_bridging: 'single', ipmi_target_channel: '7' },
   'single bridging, local': { ipmi_bridging: 'single', ipmi_local_address: '0x20', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
   'single bridging with a transit channel and address': {
-    ...{ ipmi_bridging: 'single', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-    ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
+    ipmi_bridging: 'single',
+    ipmi_target_channel: '7',
+    ipmi_target_address: '0x72',
+    ipmi_transit_channel: '0',
+    ipmi_transit_address: '0x82',
   },
   'dual bridging': {
-    ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-    ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
+    ipmi_bridging: 'dual',
+    ipmi_target_channel: '7',
+    ipmi_target_address: '0x72',
+    ipmi_transit_channel: '0',
+    ipmi_transit_address: '0x82',
   },
   'dual bridging, no transit channel and address': { ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
   'dual bridging, no transit address': {
-    ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
-    ...{ ipmi_transit_channel: '0' },
+    ipmi_bridging: 'dual',
+    ipmi_target_channel: '7',
+    ipmi_target_address: '0x72',
+    ipmi_transit_channel: '0',
   },
   'addresses without bridging': { ipmi_target_channel: '7', ipmi_target_address: '0x72' },
   'valid booleans': { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: 'false' },
@@ -288,7 +296,7 @@ it.each(['fake-hardware', 'ipmi', 'manual-management'])(
     const options = { ...loadOptions([], {}).options, ...Object.fromEntries(lists) } as unknown as Options;
     const { enabled, defaults: chosen } = createHardware(options, HARDWARE_TYPES, INTERFACES, silentLog).enabled[name]!;
     const { drivers } = (await call('GET', '/v1/drivers?detail=true')) as { drivers: readonly JsonObject[] };
-    const theirs = drivers.find((one) => one['name'] === name)!;
+    const theirs = drivers.find((driver) => driver['name'] === name)!;
     for (const kind of INTERFACE_KINDS) {
       expect([kind, [...enabled[kind]].sort()]).toEqual([kind, [...(theirs[`enabled_${kind}_interfaces`] as string[])].sort()]);
       expect([kind, chosen[kind]]).toEqual([kind, theirs[`default_${kind}_interface`]]);

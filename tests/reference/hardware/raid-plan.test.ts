@@ -32,10 +32,10 @@ function randomCase(below: (n: number) => number): Case {
   const asked = Array.from({ length: 1 + below(4) }, (): RequestedDisk => {
     const chosen = sometimes(() => drives.filter(() => below(3) === 0).map(({ id }) => id), 3);
     const more: Partial<RequestedDisk> = {
-      ...(sometimes(() => ({ share_physical_disks: true }), 3) ?? {}),
-      ...(sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6) ?? {}),
-      ...(sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6) ?? {}),
-      ...(sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6) ?? {}),
+      ...sometimes(() => ({ share_physical_disks: true }), 3),
+      ...sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6),
+      ...sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6),
+      ...sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6),
       // A controller that does not exist, as users write it: Ironic then chooses by the drives alone.
       ...(chosen ? { physical_disks: chosen, controller: 'given' } : {}),
     };
@@ -57,8 +57,9 @@ function ours({ drives, asked }: Case): Planned {
     );
     return {
       volumes: volumes.map(({ request: { volume_name: name }, drives: chosen, bytes }) => ({
-        ...{ name: name!, bytes },
-        drives: drives.filter((one) => chosen.includes(one)).map(({ id }) => id),
+        name: name!,
+        bytes,
+        drives: drives.filter((drive) => chosen.includes(drive)).map(({ id }) => id),
       })),
     };
   } catch (error) {
@@ -93,12 +94,12 @@ it('our server chooses the drives for RAID volumes as Ironic does, on many rando
   expect(theirs).toHaveLength(cases.length);
   const different: unknown[] = [];
   const counted: Record<string, number> = {};
-  cases.forEach((one, n) => {
-    const defect = isDefect(one, theirs[n]!);
-    const mine = ours(one);
+  cases.forEach((row, n) => {
+    const defect = isDefect(row, theirs[n]!);
+    const mine = ours(row);
     const what = defect ?? (mine.volumes ? 'planned' : 'refused');
     counted[what] = (counted[what] ?? 0) + 1;
-    if (defect === undefined && !isAlike(one, mine, theirs[n]!)) different.push({ case: one, mine, theirs: theirs[n] });
+    if (defect === undefined && !isAlike(row, mine, theirs[n]!)) different.push({ case: row, mine, theirs: theirs[n] });
   });
   expect(different.slice(0, 3)).toEqual([]);
   // Both outcomes occur often enough to mean something.

@@ -122,11 +122,11 @@ async function rest(side: Side): Promise<JsonObject> {
 }
 
 const NODE = ['provision_state', 'last_error', 'maintenance', 'fault', 'clean_step', 'boot_mode', 'secure_boot', 'power_state'] as const;
-const component = (one: JsonObject): JsonObject => ({ ...one, links: null });
+const component = (value: JsonObject): JsonObject => ({ ...value, links: null });
 /** A boolean is True here; the reference shows what its database makes of it: 1 in SQLite. */
-const setting = (one: JsonObject): JsonObject => ({
-  ...component(one),
-  ...(one['attribute_type'] === 'Boolean' && { value: ['1', 'True'].includes(one['value'] as string) }),
+const setting = (value: JsonObject): JsonObject => ({
+  ...component(value),
+  ...(value['attribute_type'] === 'Boolean' && { value: ['1', 'True'].includes(value['value'] as string) }),
 });
 type Media = typeof MEDIA.initial;
 /** Each server names its images for virtual media itself. */
@@ -161,7 +161,7 @@ async function act(...calls: readonly Call[]): Promise<{ readonly theirs: JsonOb
       for (const call of calls) {
         const [method, path, body] = call(side);
         const answer = await ask(side.url, send(method, `/v1/nodes${path}`, body));
-        const { error_message: error } = (/^\{/.test(answer.body) ? JSON.parse(answer.body) : {}) as { error_message?: string };
+        const { error_message: error } = (answer.body.startsWith('{') ? JSON.parse(answer.body) : {}) as { error_message?: string };
         answers.push({ status: answer.status, error: error && alike(JSON.parse(error)) });
         await rest(side);
       }
@@ -355,13 +355,13 @@ it('both servers show and set indicators', async () => {
   const path = `/v1/nodes/${NAME}/management/indicators`;
   const list = async (side: Side): Promise<readonly JsonObject[]> => {
     const { indicators } = (await json(side, path)) as { indicators: readonly JsonObject[] };
-    return indicators.map((one) => ({ ...one, links: null }));
+    return indicators.map((indicator) => ({ ...indicator, links: null }));
   };
   const [theirs, ours] = await Promise.all(sides.map(list));
   expect(ours).toEqual(theirs);
   expect(ours!.map(({ component: kind }) => kind)).toEqual(expect.arrayContaining(['chassis', 'system', 'disk']));
   for (const kind of ['chassis', 'system', 'disk']) {
-    const { name } = ours!.find(({ component: one }) => one === kind) as { name: string };
+    const { name } = ours!.find(({ component: our }) => our === kind) as { name: string };
     await same(put(`/management/indicators/${name}`, { state: 'blinking' }));
     const states = await Promise.all(sides.map((side) => json(side, `${path}/${name}`)));
     expect(states).toEqual([{ state: 'blinking' }, { state: 'blinking' }]);

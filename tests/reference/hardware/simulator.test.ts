@@ -183,7 +183,10 @@ describe("the real Ironic's IPMI driver, with a simulated BMC,", () => {
   let info: JsonObject;
   beforeAll(async () => {
     const machine: MachineControl = {
-      ...{ name, macs: [], isOn: () => on, boot: () => boot },
+      name,
+      macs: [],
+      isOn: () => on,
+      boot: () => boot,
       act: async (action) => {
         asked.push(action);
         on = action !== 'soft' && action !== 'off';

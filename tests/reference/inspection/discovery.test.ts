@@ -40,17 +40,23 @@ async function call(
 }
 
 const FIELDS = [
-  ...['name', 'driver', 'driver_info', 'properties', 'extra', 'instance_info', 'provision_state', 'target_provision_state', 'last_error'],
-  ...[
-    'maintenance',
-    'resource_class',
-    'conductor_group',
-    'inspect_interface',
-    'owner',
-    'description',
-    'power_state',
-    'inspection_finished_at',
-  ],
+  'name',
+  'driver',
+  'driver_info',
+  'properties',
+  'extra',
+  'instance_info',
+  'provision_state',
+  'target_provision_state',
+  'last_error',
+  'maintenance',
+  'resource_class',
+  'conductor_group',
+  'inspect_interface',
+  'owner',
+  'description',
+  'power_state',
+  'inspection_finished_at',
 ];
 
 async function discover(server: string, body: JsonObject, version: string): Promise<JsonObject> {

@@ -36,15 +36,13 @@ const STORAGE = {
   }),
   DRIVES: `{("${UUID}", "1"): ${JSON.stringify(
     [899527000000, 4000000000].map((CapacityBytes, index) => ({
-      ...{
-        Id: `d${index + 1}`,
-        Name: `Bay ${index}`,
-        CapacityBytes,
-        Manufacturer: 'Contoso',
-        Model: 'M',
-        Protocol: 'SAS',
-        SerialNumber: `S${index}`,
-      },
+      Id: `d${index + 1}`,
+      Name: `Bay ${index}`,
+      CapacityBytes,
+      Manufacturer: 'Contoso',
+      Model: 'M',
+      Protocol: 'SAS',
+      SerialNumber: `S${index}`,
     })),
   )}}`,
   VOLUMES: `{("${UUID}", "1"): ${JSON.stringify([

@@ -128,7 +128,7 @@ const SAME: readonly Sent[] = [
   rule({ uuid: 'x' }),
   rule({ scope: 'x'.repeat(256) }),
   ...[{ action: 'fail' }, { action: 'fail', message: 'm', x: 1 }, { action: 'set-attribute', path: '/a' }, { action: 'add-trait' }].map(
-    (one) => post('/v1/rules', { actions: [one] }),
+    (item) => post('/v1/rules', { actions: [item] }),
   ),
   when({ op: 'eq', field: 'a' }),
   when({ op: 'zz', field: 'a' }),
@@ -240,7 +240,11 @@ async function nodes(number: number): Promise<readonly [theirs: object, ours: ob
       ([key, value]) => [key, String(value).split(',').sort().join()] as const,
     );
     return {
-      ...{ name, provision, extra, traits, properties: Object.fromEntries(texts) },
+      name,
+      provision,
+      extra,
+      traits,
+      properties: Object.fromEntries(texts),
       ports: ports
         .map(({ address, pxe_enabled: pxe, extra: more }) => ({ address, pxe, more }))
         .sort((a, b) => (String(a.address) < String(b.address) ? -1 : 1)),
@@ -312,7 +316,7 @@ const RULES: readonly object[] = [
 it('both services apply rules to the node alike', async () => {
   const uuid = await node(2);
   await port(uuid, macOf(2));
-  for (const one of RULES) await same(post('/v1/rules', one));
+  for (const item of RULES) await same(post('/v1/rules', item));
   await same(post(`/v1/introspection/${uuid}?manage_boot=0`));
   await same(post('/v1/continue', report(2)));
   await reach(uuid, 'finished');

@@ -43,19 +43,19 @@ const isLinkLocal = (address: Json): boolean => (address ?? null) === null || /^
 function comparable({ inventory, ...data }: Data): JsonObject {
   const numa = data['numa_topology'] as JsonObject;
   // The switch's LLDP data change while it runs; known-inventory.ts checks them.
-  const interfaces = sorted(inventory.interfaces as never, (one) => one['mac_address']!).map((one) =>
+  const interfaces = sorted(inventory.interfaces as never, (value) => value['mac_address']!).map((item) =>
     // lsblk and sysfs show virtio devices by their own bus; our agent reports the PCI function that carries them.
     without(
-      one,
+      item,
       'lldp',
-      ...(one['driver'] === 'virtio_net' ? ['pci_address'] : []),
-      ...(isLinkLocal(one['ipv6_address']) ? ['ipv6_address'] : []),
+      ...(item['driver'] === 'virtio_net' ? ['pci_address'] : []),
+      ...(isLinkLocal(item['ipv6_address']) ? ['ipv6_address'] : []),
     ),
   );
-  const disk = (one: Json): JsonObject => {
-    const path = (one as JsonObject)['by_path'];
+  const disk = (value: Json): JsonObject => {
+    const path = (value as JsonObject)['by_path'];
     return {
-      ...without(one, ...((one as JsonObject)['vendor'] === '0x1af4' ? ['tran'] : [])),
+      ...without(value, ...((value as JsonObject)['vendor'] === '0x1af4' ? ['tran'] : [])),
       // udev has two names for an ATA disk, and the real agent reports the last one that it finds.
       by_path: typeof path === 'string' ? path.replace(/(-ata-\d+)\.0$/, '$1') : path!,
     };
@@ -69,15 +69,15 @@ function comparable({ inventory, ...data }: Data): JsonObject {
       // The memory that the kernel has left depends on the size of the ramdisk.
       memory: without(inventory.memory!, 'total'),
       interfaces,
-      disks: sorted(inventory.disks as never, (one) => one['serial']!).map(disk),
+      disks: sorted(inventory.disks as never, (value) => value['serial']!).map(disk),
       hostname: null,
     },
     root_disk: disk(data['root_disk']),
-    pci_devices: sorted(data['pci_devices'], (one) => one['bus']!),
+    pci_devices: sorted(data['pci_devices'], (pciDevice) => pciDevice['bus']!),
     numa_topology: {
       ...numa,
-      ram: sorted(numa['ram'], (one) => one['numa_node']!).map((one) => without(one, 'size_kb')),
-      cpus: sorted(numa['cpus'], (one) => one['thread_siblings']!),
+      ram: sorted(numa['ram'], (value) => value['numa_node']!).map((item) => without(item, 'size_kb')),
+      cpus: sorted(numa['cpus'], (value) => value['thread_siblings']!),
     },
   };
 }

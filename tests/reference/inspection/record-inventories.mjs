@@ -63,8 +63,10 @@ const machineOf = (changes) => ({
   ...changes,
 });
 const NUMA = [0, 1].flatMap((node) => [
-  ...['-object', `memory-backend-ram,id=m${node},size=1G`],
-  ...['-numa', `node,nodeid=${node},cpus=${4 * node}-${4 * node + 3},memdev=m${node}`],
+  '-object',
+  `memory-backend-ram,id=m${node},size=1G`,
+  '-numa',
+  `node,nodeid=${node},cpus=${4 * node}-${4 * node + 3},memdev=m${node}`,
 ]);
 
 /** The order determines the addresses: new machines come at the end. */
@@ -78,7 +80,10 @@ const MACHINES = {
     disks: [disk('virtio-blk-pci,serial=FIRST,bus=pcie.0', 8), disk('virtio-blk-pci,serial=SECOND,bus=pcie.0', 16)],
     devices: [
       ...NUMA,
-      ...['-device', 'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0', '-device', 'pcie-root-port,id=far,bus=pxb,chassis=1'],
+      '-device',
+      'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0',
+      '-device',
+      'pcie-root-port,id=far,bus=pxb,chassis=1',
     ],
     node: { root_device: { serial: 'SECOND' } },
   }),
@@ -108,7 +113,12 @@ const MACHINES = {
   'many-nics': machineOf({
     modules: ['8139cp'],
     nics: [
-      ...[nic('e1000'), nic('e1000e'), nic('virtio-net-pci'), nic('rtl8139'), nic('vmxnet3'), nic('virtio-net-pci')],
+      nic('e1000'),
+      nic('e1000e'),
+      nic('virtio-net-pci'),
+      nic('rtl8139'),
+      nic('vmxnet3'),
+      nic('virtio-net-pci'),
       booted('virtio-net-pci'),
       nic('e1000', { more: 'bus=pcie.0' }),
     ],
@@ -125,8 +135,14 @@ const MACHINES = {
     memory: '1536M,slots=4,maxmem=8G',
     smp: '4,sockets=4',
     devices: [
-      ...['-object', 'memory-backend-ram,id=d0,size=1G', '-device', 'pc-dimm,id=dimm0,memdev=d0'],
-      ...['-object', 'memory-backend-ram,id=d1,size=512M', '-device', 'pc-dimm,id=dimm1,memdev=d1'],
+      '-object',
+      'memory-backend-ram,id=d0,size=1G',
+      '-device',
+      'pc-dimm,id=dimm0,memdev=d0',
+      '-object',
+      'memory-backend-ram,id=d1,size=512M',
+      '-device',
+      'pc-dimm,id=dimm1,memdev=d1',
     ],
     disks: [disk('virtio-blk-pci,serial=M', 10)],
   }),
@@ -146,24 +162,26 @@ const MACHINES = {
   }),
   peripherals: machineOf({
     devices: [
-      ...[
-        '-device',
-        'ipmi-bmc-sim,id=bmc0',
-        '-device',
-        'isa-ipmi-kcs,bmc=bmc0',
-        '-device',
-        'qemu-xhci,id=usb',
-        '-device',
-        'usb-tablet,bus=usb.0',
-      ],
-      ...['-device', 'edu', '-device', 'virtio-rng-pci', '-device', 'ich9-intel-hda'],
-      ...[
-        '-smbios',
-        'type=2,manufacturer=ACME,product=Board 3,serial=BOARD-1',
-        '-smbios',
-        'type=17,manufacturer=DIMMs,part=P-1,serial=D-1,speed=3200',
-      ],
-      ...['-smbios', 'type=4,manufacturer=CPUs,version=Model 9,max-speed=3600,current-speed=2400'],
+      '-device',
+      'ipmi-bmc-sim,id=bmc0',
+      '-device',
+      'isa-ipmi-kcs,bmc=bmc0',
+      '-device',
+      'qemu-xhci,id=usb',
+      '-device',
+      'usb-tablet,bus=usb.0',
+      '-device',
+      'edu',
+      '-device',
+      'virtio-rng-pci',
+      '-device',
+      'ich9-intel-hda',
+      '-smbios',
+      'type=2,manufacturer=ACME,product=Board 3,serial=BOARD-1',
+      '-smbios',
+      'type=17,manufacturer=DIMMs,part=P-1,serial=D-1,speed=3200',
+      '-smbios',
+      'type=4,manufacturer=CPUs,version=Model 9,max-speed=3600,current-speed=2400',
     ],
     disks: [disk('usb-storage,bus=usb.0,serial=STICK', 2), disk('nvme,serial=N1', 64)],
     node: { root_device: { size: '> 10' } },
@@ -247,7 +265,8 @@ async function record(name) {
     for (const [at, { model, link, more }] of given.nics.entries())
       nics.push(
         ...(await links[link](`n${at}`)),
-        ...['-device', `${model},netdev=n${at},mac=${macOf(number, at)},romfile=${more === '' ? '' : `,${more}`}`],
+        '-device',
+        `${model},netdev=n${at},mac=${macOf(number, at)},romfile=${more === '' ? '' : `,${more}`}`,
       );
     const disks = given.disks.flatMap(({ device, size }, at) => {
       const file = join(folder, `disk${at}`);
@@ -258,8 +277,10 @@ async function record(name) {
     if (given.uefi) copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', join(folder, 'vars'));
     const firmware = given.uefi
       ? [
-          ...['-drive', 'if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd'],
-          ...['-drive', `if=pflash,format=raw,file=${join(folder, 'vars')}`],
+          '-drive',
+          'if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd',
+          '-drive',
+          `if=pflash,format=raw,file=${join(folder, 'vars')}`,
         ]
       : ['-smbios', 'type=0,vendor=Lab Firmware,version=7.7,date=01/02/2026'];
     const bootMac = macOf(
@@ -267,17 +288,44 @@ async function record(name) {
       given.nics.findIndex(({ link }) => link === 'user'),
     );
     const words = [
-      ...['console=ttyS0', `ipa-api-url=${url}`, `ipa-inspection-callback-url=${url}/v1/continue_inspection`],
+      'console=ttyS0',
+      `ipa-api-url=${url}`,
+      `ipa-inspection-callback-url=${url}/v1/continue_inspection`,
       ...(given.bootif ? [`BOOTIF=01-${bootMac.replaceAll(':', '-')}`] : []),
       ...given.words,
     ];
     const consoleFile = join(folder, 'console');
     const qemu = spawn('qemu-system-x86_64', [
-      ...['-machine', given.machine, '-accel', 'tcg,thread=single', '-cpu', 'max', '-nodefaults', '-display', 'none', '-no-reboot'],
-      ...['-smp', given.smp, '-m', given.memory, '-uuid', `5ec0de00-0000-4000-8000-0000000000${number.toString(16).padStart(2, '0')}`],
-      ...['-smbios', `type=1,manufacturer=Lab Works,product=${name},serial=LAB-${number}`, ...firmware],
-      ...['-serial', `file:${consoleFile}`, '-kernel', join(cache, 'ipa-ramdisk/vmlinuz'), '-initrd', initrdOf(folder, given)],
-      ...['-append', words.join(' '), ...given.devices, ...nics, ...disks],
+      '-machine',
+      given.machine,
+      '-accel',
+      'tcg,thread=single',
+      '-cpu',
+      'max',
+      '-nodefaults',
+      '-display',
+      'none',
+      '-no-reboot',
+      '-smp',
+      given.smp,
+      '-m',
+      given.memory,
+      '-uuid',
+      `5ec0de00-0000-4000-8000-0000000000${number.toString(16).padStart(2, '0')}`,
+      '-smbios',
+      `type=1,manufacturer=Lab Works,product=${name},serial=LAB-${number}`,
+      ...firmware,
+      '-serial',
+      `file:${consoleFile}`,
+      '-kernel',
+      join(cache, 'ipa-ramdisk/vmlinuz'),
+      '-initrd',
+      initrdOf(folder, given),
+      '-append',
+      words.join(' '),
+      ...given.devices,
+      ...nics,
+      ...disks,
     ]);
     let errors = '';
     qemu.stderr.on('data', (data) => (errors += data));

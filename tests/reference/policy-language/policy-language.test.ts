@@ -122,31 +122,31 @@ it('our enforcer decides on random rules as oslo.policy does', async () => {
   const isUsable = ({ rules, default: defaultRule }: LanguageCase): boolean =>
     refusalOf(() => checkReferences({ rules: parseAll(rules), defaultRule })) === undefined;
   // oslo.policy only parses the rules that we refuse: circular ones take long to evaluate.
-  const cases = sets.map((one) => (isUsable(one) ? one : { ...one, callers: [] }));
+  const cases = sets.map((set) => (isUsable(set) ? set : { ...set, callers: [] }));
   const theirs = (await python(cases)) as readonly Evaluated[];
   expect(theirs).toHaveLength(cases.length);
   const counted = { allowed: 0, denied: 0, syntax: 0, refused: 0 };
   const different: unknown[] = [];
-  cases.forEach((one, number) => {
+  cases.forEach((row, number) => {
     const { trees, decisions } = theirs[number]!;
-    for (const [name, rule] of Object.entries(one.rules)) {
+    for (const [name, rule] of Object.entries(row.rules)) {
       const reason = refusalOf(() => parseRule(rule));
       if (reason === undefined) continue;
       const isSyntax = SYNTAX.test(reason);
       counted[isSyntax ? 'syntax' : 'refused']++;
       if (isSyntax ? trees[name] !== '!' : !REFUSED.test(reason)) different.push({ rule, reason, tree: trees[name] });
     }
-    if (one.callers.length === 0) return;
-    const checkOf = compileRules({ rules: parseAll(one.rules), defaultRule: one.default }, VOCABULARY);
+    if (row.callers.length === 0) return;
+    const checkOf = compileRules({ rules: parseAll(row.rules), defaultRule: row.default }, VOCABULARY);
     for (const [name, expected] of Object.entries(decisions)) {
-      const mine = one.callers.flatMap((caller) => one.targets.map((target) => checkOf(name)(caller, target)));
+      const mine = row.callers.flatMap((caller) => row.targets.map((target) => checkOf(name)(caller, target)));
       mine.forEach((decision, index) => {
         // oslo.policy fails at a member of a value that has no members.
         if (expected[index] === 'TypeError') return;
         counted[decision ? 'allowed' : 'denied']++;
-        const [caller, target] = [one.callers[index >> 1], one.targets[index & 1]];
+        const [caller, target] = [row.callers[index >> 1], row.targets[index & 1]];
         if (decision !== expected[index])
-          different.push({ rules: one.rules, name, caller, target, mine: decision, theirs: expected[index] });
+          different.push({ rules: row.rules, name, caller, target, mine: decision, theirs: expected[index] });
       });
     }
   });

@@ -79,7 +79,9 @@ export function compare(ours: Table, theirs: Table): { readonly wrong: readonly 
     for (const persona of Object.keys({ ...theirs[operation], ...ours[operation] })) {
       const [here = '', there = ''] = [ours[operation]?.[persona], theirs[operation]?.[persona]];
       if (here === there) continue;
-      const known = DIFFERENCES.find((one) => one.operation.test(operation) && one.ironic.test(there) && one.ours.test(here));
+      const known = DIFFERENCES.find(
+        (difference) => difference.operation.test(operation) && difference.ironic.test(there) && difference.ours.test(here),
+      );
       if (known) used.add(known.why);
       else wrong.push(`${operation} as ${persona}: Ironic ${there}; here ${here}`);
     }

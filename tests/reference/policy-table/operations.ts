@@ -6,8 +6,21 @@ export const KINDS = ['owned', 'unowned'] as const;
 export type Kind = (typeof KINDS)[number];
 
 const LABELS = [
-  ...['node', 'port', 'portgroup', 'connector', 'target', 'allocation', 'runbook', 'instance'],
-  ...['newNode', 'newPort', 'newPortgroup', 'newConnector', 'newTarget', 'newAllocation', 'newRunbook'],
+  'node',
+  'port',
+  'portgroup',
+  'connector',
+  'target',
+  'allocation',
+  'runbook',
+  'instance',
+  'newNode',
+  'newPort',
+  'newPortgroup',
+  'newConnector',
+  'newTarget',
+  'newAllocation',
+  'newRunbook',
 ] as const;
 type Label = (typeof LABELS)[number];
 const SHARED = ['chassis', 'template', 'rule', 'newChassis', 'newTemplate', 'newRule', 'foreign', 'missing'] as const;
@@ -105,7 +118,10 @@ const MAKER: Readonly<Record<string, (things: Things) => object>> = {
   portgroup: ({ node, newPortgroup }) => ({ node_uuid: node, address: macOf(newPortgroup) }),
   connector: ({ node, newConnector }) => ({ node_uuid: node, type: 'ip', connector_id: newConnector }),
   target: ({ node, newTarget }) => ({
-    ...{ node_uuid: node, volume_type: 'iscsi', volume_id: newTarget, boot_index: 7 },
+    node_uuid: node,
+    volume_type: 'iscsi',
+    volume_id: newTarget,
+    boot_index: 7,
     properties: { target_iqn: 'iqn', auth_password: 'secret' },
   }),
   runbook: () => ({ name: 'CUSTOM_NEW', steps: [STEP] }),
@@ -122,12 +138,15 @@ export const SETUP: readonly ((things: Things) => Call | undefined)[] = [
     method: 'POST',
     path: '/v1/nodes',
     body: {
-      ...{ uuid: node, name: kind, driver: 'fake-hardware', chassis_uuid: chassis, instance_uuid: instance, shard: 's1' },
-      ...{
-        resource_class: 'small',
-        driver_info: { address: 'secret.example', password: 'p' },
-        instance_info: { configdrive: 'c', key: 'k' },
-      },
+      uuid: node,
+      name: kind,
+      driver: 'fake-hardware',
+      chassis_uuid: chassis,
+      instance_uuid: instance,
+      shard: 's1',
+      resource_class: 'small',
+      driver_info: { address: 'secret.example', password: 'p' },
+      instance_info: { configdrive: 'c', key: 'k' },
       ...(owner ? { owner, lessee } : {}),
     },
   }),
@@ -445,26 +464,26 @@ export const OPERATIONS: readonly Operation[] = [
   // Volumes.
   once('GET volume', '/v1/volume'),
   get('GET node volume', ({ node }) => `/v1/nodes/${node}/volume`),
-  ...(['connector', 'target'] as const).flatMap((one) => [
-    once(`GET ${one}s`, `/v1/volume/${one}s`),
-    once(`GET ${one}s detail`, `/v1/volume/${one}s?detail=True`),
-    get(`GET ${one}s of a node`, ({ node }) => `/v1/volume/${one}s?node=${node}`),
-    get(`GET node ${one}s`, ({ node }) => `/v1/nodes/${node}/volume/${one}s`),
-    get(`GET ${one}`, (things) => `/v1/volume/${one}s/${things[one]}`),
-    get(`GET missing ${one}`, ({ missing }) => `/v1/volume/${one}s/${missing}`),
+  ...(['connector', 'target'] as const).flatMap((item) => [
+    once(`GET ${item}s`, `/v1/volume/${item}s`),
+    once(`GET ${item}s detail`, `/v1/volume/${item}s?detail=True`),
+    get(`GET ${item}s of a node`, ({ node }) => `/v1/volume/${item}s?node=${node}`),
+    get(`GET node ${item}s`, ({ node }) => `/v1/nodes/${node}/volume/${item}s`),
+    get(`GET ${item}`, (things) => `/v1/volume/${item}s/${things[item]}`),
+    get(`GET missing ${item}`, ({ missing }) => `/v1/volume/${item}s/${missing}`),
     send(
-      `PATCH ${one}`,
+      `PATCH ${item}`,
       'PATCH',
-      (things) => `/v1/volume/${one}s/${things[one]}`,
+      (things) => `/v1/volume/${item}s/${things[item]}`,
       () => [{ op: 'add', path: '/extra', value: {} }],
     ),
-    ...lifeOf(one, `volume/${one}s`, one === 'connector' ? 'newConnector' : 'newTarget', MAKER[one]!),
+    ...lifeOf(item, `volume/${item}s`, item === 'connector' ? 'newConnector' : 'newTarget', MAKER[item]!),
     send(
-      `POST ${one} of a missing node`,
+      `POST ${item} of a missing node`,
       'POST',
-      () => `/v1/volume/${one}s`,
+      () => `/v1/volume/${item}s`,
       ({ missing }) =>
-        one === 'connector'
+        item === 'connector'
           ? { node_uuid: missing, type: 'ip', connector_id: 'x' }
           : { node_uuid: missing, volume_type: 'iscsi', volume_id: 'x', boot_index: 1 },
     ),

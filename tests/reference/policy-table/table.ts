@@ -43,16 +43,16 @@ function hiddenIn(value: unknown, path: string, found: Set<string>): void {
   if (typeof value === 'string') {
     if (/^\*\* .*\*\*$/.test(value)) found.add(`${path}=${value}`);
     else if (value === '******') found.add(`${path}=masked`);
-  } else if (Array.isArray(value)) for (const one of value) hiddenIn(one, `${path}[]`, found);
+  } else if (Array.isArray(value)) for (const item of value) hiddenIn(item, `${path}[]`, found);
   else if (value !== null && typeof value === 'object')
-    for (const [key, one] of Object.entries(value)) hiddenIn(one, `${path}.${key}`, found);
+    for (const [key, entry] of Object.entries(value)) hiddenIn(entry, `${path}.${key}`, found);
 }
 /** The items of a list, by their labels. */
 function itemsOf(body: unknown): string | undefined {
   const lists = Object.values(body ?? {}).filter(Array.isArray);
   const items = lists.length === 1 ? (lists[0] as readonly unknown[]) : undefined;
   return items
-    ?.map((one) => (typeof one === 'string' ? one : (one as { readonly uuid?: string } | null)?.uuid))
+    ?.map((item) => (typeof item === 'string' ? item : (item as { readonly uuid?: string } | null)?.uuid))
     .flatMap((uuid) => (uuid !== undefined && LABEL_OF.has(uuid) ? [LABEL_OF.get(uuid)!] : []))
     .sort()
     .join(' ');

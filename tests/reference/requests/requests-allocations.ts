@@ -27,8 +27,8 @@ const setup: Step[] = [
   send('POST', '/v1/nodes', { driver: 'fake-hardware', uuid: THIRD, name: 'alloc-3', resource_class: 'silver', shard: 'right' }),
   send('POST', '/v1/nodes', { driver: 'fake-hardware', uuid: FOURTH, name: 'alloc-4' }),
   send('PUT', `/v1/nodes/${SECOND}/traits`, { traits: ['CUSTOM_GPU', 'HW_CPU_X86_VMX'] }),
-  ...[FIRST, SECOND, THIRD].flatMap((one) => [send('PUT', `/v1/nodes/${one}/states/power`, { target: 'power off' }), { settle: one }]),
-  ...[FIRST, SECOND].flatMap((one) => [...provision(one, 'manage'), ...provision(one, 'provide')]),
+  ...[FIRST, SECOND, THIRD].flatMap((item) => [send('PUT', `/v1/nodes/${item}/states/power`, { target: 'power off' }), { settle: item }]),
+  ...[FIRST, SECOND].flatMap((item) => [...provision(item, 'manage'), ...provision(item, 'provide')]),
 ];
 
 const bodies: readonly unknown[] = [
@@ -90,7 +90,7 @@ const created: readonly Sent[] = [
   { method: 'POST', path: PATH, version: '1.116', body: {} },
   { method: 'POST', path: PATH, version: 'junk', body: {} },
 ];
-const creations = (): Step[] => [...created.flatMap((one) => [one, SETTLED]), get(`${PATH}/taken`), get(`${PATH}/${uuid('60')}`, 59)];
+const creations = (): Step[] => [...created.flatMap((item) => [item, SETTLED]), get(`${PATH}/taken`), get(`${PATH}/${uuid('60')}`, 59)];
 
 /** Allocations and their results. */
 const matching = (): Step[] => {

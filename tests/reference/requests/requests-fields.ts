@@ -13,12 +13,12 @@ const fields = (): Step[] =>
       ['Driver', '/v1/drivers', '/v1/drivers/fake-hardware'],
       ['Conductor', '/v1/conductors', '/v1/conductors/real-ironic'],
     ] as const
-  ).flatMap(([resource, list, one]) =>
+  ).flatMap(([resource, list, item]) =>
     document.fields(resource).flatMap(({ name, gate }) =>
       around(gate.since).flatMap((minor) => [
         get(`${list}?fields=${name}`, minor),
-        get(`${one}?fields=${name}`, minor),
-        ...(['portgroups', 'volume'].includes(name) ? [] : [get(`${one}/${name}`, minor)]),
+        get(`${item}?fields=${name}`, minor),
+        ...(['portgroups', 'volume'].includes(name) ? [] : [get(`${item}/${name}`, minor)]),
         // A reservation changes the row's updated_at there, but not here.
         ...(resource === 'Driver' || name === 'updated_at' ? [] : [get(`${list}?sort_key=${name}`, minor)]),
       ]),
@@ -212,9 +212,9 @@ function patchesOf(row: FieldRow, path: string): Step[] {
     description: send('PATCH', path, [op('replace', '/description', 'again')]),
     automated_clean: send('PATCH', path, [op('replace', '/automated_clean', null)]),
     ...Object.fromEntries(
-      ['maintenance', 'is_smartnic', 'retired', 'disable_power_off', 'protected'].map((one) => [
-        one,
-        send('PATCH', path, [op('replace', `/${one}`, false)]),
+      ['maintenance', 'is_smartnic', 'retired', 'disable_power_off', 'protected'].map((item) => [
+        item,
+        send('PATCH', path, [op('replace', `/${item}`, false)]),
       ]),
     ),
     pxe_enabled: send('PATCH', path, [op('replace', '/pxe_enabled', true)]),

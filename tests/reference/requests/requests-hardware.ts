@@ -159,26 +159,28 @@ const passthru = (): Step[] => {
           ),
           send('POST', `${node}/vendor_passthru?method=${name}`, { bar: 'meow' }),
           settled(FAKE),
-          ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru/${name}`, undefined)),
-          ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru?method=${name}`, undefined)),
+          ...methods.filter((method) => method !== 'POST').map((method) => send(method, `${node}/vendor_passthru/${name}`, undefined)),
+          ...methods
+            .filter((method) => method !== 'POST')
+            .map((method) => send(method, `${node}/vendor_passthru?method=${name}`, undefined)),
         ],
       ),
     ),
     // The reference caches the methods by driver, so the node without methods is not asked for them.
     get(`${fake}/vendor_passthru/methods?x=1`),
     ...['x', 'methods'].map((name) => send('POST', `${bare}/vendor_passthru/${name}`, {})),
-    ...methods.flatMap((one) => [
-      send(one, `${fake}/vendor_passthru`, undefined),
-      send(one, `${fake}/vendor_passthru?method=`, undefined),
-      send(one, `${fake}/vendor_passthru?method=a&method=b`, undefined),
-      send(one, `${fake}/vendor_passthru/third_method_sync?x=1`, undefined),
-      send(one, '/v1/drivers/fake-hardware/vendor_passthru', undefined),
-      send(one, '/v1/drivers/fake-hardware/vendor_passthru?method=x', undefined),
-      send(one, '/v1/drivers/fake-hardware/vendor_passthru/x', undefined),
-      send(one, '/v1/drivers/fake-hardware/vendor_passthru/x?y=1', undefined),
-      send(one, '/v1/drivers/fake-hardware/vendor_passthru/methods', undefined),
-      send(one, '/v1/drivers/nobody/vendor_passthru/x', undefined),
-      send(one, '/v1/drivers/nobody/vendor_passthru/methods', undefined),
+    ...methods.flatMap((method) => [
+      send(method, `${fake}/vendor_passthru`, undefined),
+      send(method, `${fake}/vendor_passthru?method=`, undefined),
+      send(method, `${fake}/vendor_passthru?method=a&method=b`, undefined),
+      send(method, `${fake}/vendor_passthru/third_method_sync?x=1`, undefined),
+      send(method, '/v1/drivers/fake-hardware/vendor_passthru', undefined),
+      send(method, '/v1/drivers/fake-hardware/vendor_passthru?method=x', undefined),
+      send(method, '/v1/drivers/fake-hardware/vendor_passthru/x', undefined),
+      send(method, '/v1/drivers/fake-hardware/vendor_passthru/x?y=1', undefined),
+      send(method, '/v1/drivers/fake-hardware/vendor_passthru/methods', undefined),
+      send(method, '/v1/drivers/nobody/vendor_passthru/x', undefined),
+      send(method, '/v1/drivers/nobody/vendor_passthru/methods', undefined),
     ]),
     send('POST', `${fake}/vendor_passthru/third_method_sync`, { bar: 'x', baz: 1 }),
     send('POST', `${fake}/vendor_passthru/third_method_sync`, []),
@@ -274,7 +276,7 @@ const settings = (): Step[] => [
 const vmedia = (): Step[] =>
   [fake, bare, '/v1/nodes/nobody'].flatMap((node) => {
     const rest = (): Step[] =>
-      [FAKE, BARE].filter((one) => node.endsWith(one)).flatMap((one): Step[] => [settled(one), get(`${node}/states`)]);
+      [FAKE, BARE].filter((candidate) => node.endsWith(candidate)).flatMap((item): Step[] => [settled(item), get(`${node}/states`)]);
     return [
       ...[88, 89, 92, 93, NEWEST].flatMap((minor): Step[] => [
         get(`${node}/vmedia`, minor),

@@ -168,19 +168,19 @@ const inspectionRules = (): Step[] => [
   ...creations(RULES, ruleBodies),
   ...creations(RULES, [rule], [95, 96]),
   ...Object.entries(OPERATORS).flatMap(([op, args]) =>
-    [...forms(op, args), { op: `!${op}`, args }].flatMap((one) => creations(RULES, [{ ...rule, conditions: [one] }])),
+    [...forms(op, args), { op: `!${op}`, args }].flatMap((form) => creations(RULES, [{ ...rule, conditions: [form] }])),
   ),
-  ...Object.entries(ACTIONS).flatMap(([op, args]) => forms(op, args).flatMap((one) => creations(RULES, [{ ...rule, actions: [one] }]))),
-  ...odd(condition).flatMap((one) => creations(RULES, [{ ...rule, conditions: [one] }])),
-  ...odd(action).flatMap((one) => creations(RULES, [{ ...rule, actions: [one] }])),
+  ...Object.entries(ACTIONS).flatMap(([op, args]) => forms(op, args).flatMap((form) => creations(RULES, [{ ...rule, actions: [form] }]))),
+  ...odd(condition).flatMap((item) => creations(RULES, [{ ...rule, conditions: [item] }])),
+  ...odd(action).flatMap((item) => creations(RULES, [{ ...rule, actions: [item] }])),
   ...looked(
     RULES,
     [
       { op: 'eq', args: [[1], true, 3] },
       { op: '!eq', args: { values: [] }, loop: ['a'], multiple: 'all', nosuch: 1 },
-    ].flatMap((one) => [
-      { ...rule, conditions: [one] },
-      { ...rule, conditions: [one, one] },
+    ].flatMap((item) => [
+      { ...rule, conditions: [item] },
+      { ...rule, conditions: [item, item] },
     ]),
   ),
   ...looked(RULES, [{ ...rule, actions: [{ op: 'set-plugin-data', args: { path: 'a', value: 1 } }] }]),

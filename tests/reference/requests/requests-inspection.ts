@@ -257,13 +257,13 @@ const bounded = (): Step[] => [
   ...moved(ONE, 'abort'),
 ];
 const histories = (): Step[] =>
-  [ONE, NONE, AWAY, BUSY].flatMap((uuid) => [
-    ...[77, 78, 112, 113, 114, MAX].flatMap((minor) =>
+  [ONE, NONE, AWAY, BUSY].flatMap((uuid) =>
+    [77, 78, 112, 113, 114, MAX].flatMap((minor) =>
       ['', '?detail=true', '?limit=1000', '?sort_dir=desc', '?sort_key=event', '?sort_key=event&sort_dir=desc'].map((query) =>
         get(`${node(uuid)}/history${query}`, minor),
       ),
     ),
-  ]);
+  );
 const end = (): Step[] => [
   quietly(provision(AWAY, 'deleted')),
   { settle: AWAY },

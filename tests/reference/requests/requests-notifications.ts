@@ -45,7 +45,11 @@ export const REQUESTS: readonly Step[] = [
   ...life('power', { target: 'power off' }),
   ...of('volume/connectors', { uuid: uuid(4), node_uuid: NODE, type: 'iqn', connector_id: 'iqn.x' }),
   ...of('volume/targets', {
-    ...{ uuid: uuid(5), node_uuid: NODE, volume_type: 'iscsi', volume_id: 'v', boot_index: 0 },
+    uuid: uuid(5),
+    node_uuid: NODE,
+    volume_type: 'iscsi',
+    volume_id: 'v',
+    boot_index: 0,
     properties: { auth_password: 'hush-volume' },
   }),
   gone(`volume/connectors/${uuid(4)}`),

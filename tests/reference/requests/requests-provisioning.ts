@@ -123,7 +123,7 @@ const history = (): Step[] =>
       'history?fields=uuid',
       'history/x',
       `history/${GONE}`,
-    ].flatMap((one) => [77, 78, 82, 83, 113, MAX].map((minor) => get(`${node}/${one}`, minor))),
+    ].flatMap((item) => [77, 78, 82, 83, 113, MAX].map((minor) => get(`${node}/${item}`, minor))),
   );
 // Below 1.83, the reference closes the connection without an answer.
 const family = (): Step[] => [

@@ -91,8 +91,8 @@ const KINDS: readonly Kind[] = [
 
 const made = (kind: Kind, index: number): string => uuid(`${kind === KINDS[0] ? 'c' : 'd'}${index}`);
 const creations = (kind: Kind): Step[] => [
-  ...kind.good.map((one, index) => post(kind.path, { node_uuid: ONE, uuid: made(kind, index), ...one })),
-  ...kind.wrong.map((one) => post(kind.path, { node_uuid: ONE, ...one })),
+  ...kind.good.map((item, index) => post(kind.path, { node_uuid: ONE, uuid: made(kind, index), ...item })),
+  ...kind.wrong.map((item) => post(kind.path, { node_uuid: ONE, ...item })),
   ...[{}, [], 'x', 5, '{bad'].map((body) => post(kind.path, body)),
   ...['zz', 'volumes-1', NOBODY, null, 5].map((node) => post(kind.path, { ...kind.good[0], node_uuid: node })),
   post(kind.path, { ...kind.good[0], node_uuid: ONE, uuid: 'zz' }),

@@ -63,7 +63,11 @@ describe('BMC with the fault', () => {
   const begin = async (now: Faults): Promise<void> => {
     chances = [];
     fleet = await startFleet({
-      ...{ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, faults: () => now },
+      count: 1,
+      host: '127.0.0.1',
+      log: silentLog,
+      clock: systemClock,
+      faults: () => now,
       random: (bytes) => {
         if (bytes !== 4) return randomBytes(bytes);
         // Session identifiers are random too, and no two may be the same.

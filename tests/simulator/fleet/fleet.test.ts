@@ -18,7 +18,11 @@ import { NODE, smallIronic } from '../small-ironic';
 type FleetSetup = Parameters<typeof startFleet>[0];
 const start = (setup: Partial<FleetSetup>): Promise<Fleet> =>
   startFleet({
-    ...{ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes },
+    count: 1,
+    host: '127.0.0.1',
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
     behaviour: { firmwareMs: 1, bootMs: 1, retryMs: 5 },
     ...setup,
   });
@@ -144,7 +148,8 @@ describe('HTTP control of a fleet', () => {
     const remote = await serveRemote(fleet, { host: '127.0.0.1', port: 0, log: silentLog });
     const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<readonly [number, unknown]> => {
       const answer = await fetch(`http://127.0.0.1:${remote.port}${path}`, {
-        ...{ method, headers },
+        method,
+        headers,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       return [answer.status, await answer.json()];

@@ -23,7 +23,9 @@ afterEach(async () => {
 const bench = () =>
   bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', clean_step: { step: 'update', interface: 'firmware', priority: 0 } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      clean_step: { step: 'update', interface: 'firmware', priority: 0 },
       driver_info: {
         redfish_address: bmc.url,
         redfish_system_id: '/redfish/v1/Systems/sim-0',
@@ -67,5 +69,5 @@ it('sensors are read from a simulated machine', async () => {
   expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
   for (const kind of ['Fan', 'Temperature', 'Power'])
     expect(Object.values(found[kind]!)).toEqual(expect.arrayContaining([expect.objectContaining({ health: 'OK', state: 'Enabled' })]));
-  expect(Object.values(found['Temperature']!).every((one) => typeof one['reading_celsius'] === 'number')).toBe(true);
+  expect(Object.values(found['Temperature']!).every((value) => typeof value['reading_celsius'] === 'number')).toBe(true);
 });

@@ -39,14 +39,29 @@ beforeEach(async () => {
   };
   const clock = { now: () => now, sleep: async () => {} };
   const endpoint = await serveIpmi({
-    ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'secret', machine, log: silentLog, clock, random: randomBytes },
+    host: '127.0.0.1',
+    port: 0,
+    username: 'admin',
+    password: 'secret',
+    machine,
+    log: silentLog,
+    clock,
+    random: randomBytes,
   });
   pool = createIpmiPool({ log: silentLog, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 100 });
   const target: IpmiTarget = {
-    ...{ address: '127.0.0.1', port: endpoint.port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [17] },
+    address: '127.0.0.1',
+    port: endpoint.port,
+    username: 'admin',
+    password: 'secret',
+    privilege: 'ADMINISTRATOR',
+    cipherSuites: [17],
   };
   bench = {
-    ...{ endpoint, acts, boot: NOTHING, on: false },
+    endpoint,
+    acts,
+    boot: NOTHING,
+    on: false,
     pass: (milliseconds) => (now += milliseconds),
     ask: async ([networkFunction, command], ...data) => [
       ...(await pool.request(target, networkFunction, command, Buffer.from(data), { timeoutMs: 20_000 })),

@@ -31,9 +31,9 @@ const start = async (setup: Partial<FleetSetup> = {}): Promise<void> => {
     clock: systemClock,
     random: randomBytes,
     behaviour: FAST,
-    onPhase: (one) => {
-      phases.push(one.phase());
-      for (const { phase, done } of waiting) if (phase === one.phase()) done();
+    onPhase: (value) => {
+      phases.push(value.phase());
+      for (const { phase, done } of waiting) if (phase === value.phase()) done();
     },
     ...setup,
   });
@@ -352,7 +352,7 @@ it('startFleet creates machines with unique addresses, and the same ones each ti
   await fleet.close();
   await start({ count: 3 });
   expect(fleet.machines[0]!.macs).toEqual(first.macs);
-  const macs = fleet.machines.flatMap((one) => one.macs);
+  const macs = fleet.machines.flatMap((item) => item.macs);
   expect(new Set(macs).size).toBe(macs.length);
   expect(new Set(fleet.machines.map(({ ipmi }) => ipmi.port)).size).toBe(3);
 });

@@ -32,7 +32,7 @@ it.each([
 ] as const)('qemuArguments sets the boot order for %s', (device, expected) => {
   const words = qemuArguments({ ...command, boot: { device }, cdFile: '/state/cd.iso' });
   expect(order(words)).toEqual(expected);
-  expect(order(qemuArguments({ ...command, boot: { device } }))).toEqual(expected.filter((one) => one !== 'cd'));
+  expect(order(qemuArguments({ ...command, boot: { device } }))).toEqual(expected.filter((candidate) => candidate !== 'cd'));
 });
 
 it('qemuArguments describes the machine, and escapes commas in values', () => {

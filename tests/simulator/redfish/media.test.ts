@@ -17,8 +17,13 @@ it('InsertMedia shows the image at the system and the manager until EjectMedia',
   expect((await insert({ Image: url, UserName: 'me', Password: 'secret' })).status).toBe(204);
   for (const owner of ['Systems', 'Managers'])
     expect(await bmc.get(`/${owner}/sim-0/VirtualMedia/Cd`)).toMatchObject({
-      ...{ Image: url, ImageName: 'boot.iso', Inserted: true, WriteProtected: true, ConnectedVia: 'URI' },
-      ...{ UserName: 'me', Password: null },
+      Image: url,
+      ImageName: 'boot.iso',
+      Inserted: true,
+      WriteProtected: true,
+      ConnectedVia: 'URI',
+      UserName: 'me',
+      Password: null,
     });
   expect(mediumIn(bmc.system.hardware, 'Cd')).toMatchObject({ url, username: 'me', password: 'secret' });
   expect((await insert({ Image: url })).status).toBe(409);

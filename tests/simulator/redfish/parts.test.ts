@@ -53,8 +53,8 @@ it('Thermal, ThermalSubsystem and Sensors report the same readings for each powe
     };
     const metrics = await bmc.get(`${chassis}/ThermalSubsystem/ThermalMetrics`);
     return [
-      thermal.Temperatures.map((one) => one.ReadingCelsius),
-      (metrics['TemperatureReadingsCelsius'] as readonly { readonly Reading: unknown }[]).map((one) => one.Reading),
+      thermal.Temperatures.map((Temperature) => Temperature.ReadingCelsius),
+      (metrics['TemperatureReadingsCelsius'] as readonly { readonly Reading: unknown }[]).map((item) => item.Reading),
       thermal.Fans[0]!.Reading,
       (await bmc.get(`${chassis}/Sensors/PSU1Power`))['Reading'],
     ];
@@ -102,7 +102,9 @@ it('test events are sent to subscribers', async () => {
     bmc.onPost = (headers, body) => done({ headers, body });
   });
   const made = await post('/EventService/Subscriptions', {
-    ...{ Destination: `${bmc.filesUrl}/events`, Context: 'mine', Protocol: 'Redfish' },
+    Destination: `${bmc.filesUrl}/events`,
+    Context: 'mine',
+    Protocol: 'Redfish',
     HttpHeaders: [{ 'X-Secret': 'hush' }],
   });
   expect(made.status).toBe(201);

@@ -24,7 +24,13 @@ it('Redfish sensors convert the raw readings of IPMI to values', async () => {
   bmc.on = true;
   const on = await sensors();
   const rows = on.map(({ Id, ReadingUnits, Reading, ReadingRangeMax, Thresholds: { UpperCaution, UpperCritical } }, index) => [
-    ...[Id, ReadingUnits, Reading, off[index]!.Reading, UpperCaution?.Reading, UpperCritical?.Reading, ReadingRangeMax],
+    Id,
+    ReadingUnits,
+    Reading,
+    off[index]!.Reading,
+    UpperCaution?.Reading,
+    UpperCritical?.Reading,
+    ReadingRangeMax,
   ]);
   expect(rows).toEqual([
     ['InletTemp', 'Cel', 24, 21, 42, 47, 127],

@@ -13,7 +13,11 @@ afterEach(() => bmc.close());
 
 function withDisks(count: number): MachineDescription {
   const disks = Array.from({ length: count }, (_, index) => ({
-    ...{ name: `/dev/sd${'abcdefgh'[index]!}`, size: 100 * GIB, serial: `D${index}`, rotational: false, model: 'SSD' },
+    name: `/dev/sd${'abcdefgh'[index]!}`,
+    size: 100 * GIB,
+    serial: `D${index}`,
+    rotational: false,
+    model: 'SSD',
   }));
   return { ...describeMachine(0, '127.0.0.1'), disks };
 }
@@ -28,7 +32,9 @@ it('creates and deletes volumes by tasks, and the machine sees them instead of t
   expect(await volumes()).toBe(0);
   bmc.now += 10_000;
   expect(await bmc.get(`${STORAGE}/Volumes/1`)).toMatchObject({
-    ...{ Name: 'root', RAIDType: 'RAID1', CapacityBytes: 50 * GIB },
+    Name: 'root',
+    RAIDType: 'RAID1',
+    CapacityBytes: 50 * GIB,
     Links: { Drives: [drive('sda'), drive('sdb')] },
   });
   expect((await bmc.ask('GET', made.headers.get('location')!)).body).toMatchObject({ TaskState: 'Completed' });

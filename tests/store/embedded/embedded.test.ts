@@ -204,7 +204,7 @@ it('refuses a state directory that a running supervisor uses', async () => {
 it('succeeds only once of two simultaneous starts in an empty state directory', async () => {
   empty();
   const both = await Promise.allSettled([supervisor('stay'), start()]);
-  const errors = both.map((one) => (one.status === 'rejected' ? String(one.reason) : ((one.value as { error?: string }).error ?? '')));
+  const errors = both.map((item) => (item.status === 'rejected' ? String(item.reason) : ((item.value as { error?: string }).error ?? '')));
   expect(errors.filter((error) => error === '')).toHaveLength(1);
   expect(errors.join('')).toMatch(/is in use by process \d+/);
   expect(readdirSync(join(stateDir, 'postgres')).filter((name) => name.startsWith('data'))).toEqual(['data']);

@@ -25,8 +25,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     connection_info: {
       driver_volume_type: 'iscsi',
       data: {
-        ...{ target_iqn: `iqn.2026-01.org.example:${id}`, target_portal: '192.0.2.5:3260', target_lun: 1 },
-        ...{ auth_method: 'CHAP', auth_username: (connector as { host: string }).host, auth_password: 'chap-secret' },
+        target_iqn: `iqn.2026-01.org.example:${id}`,
+        target_portal: '192.0.2.5:3260',
+        target_lun: 1,
+        auth_method: 'CHAP',
+        auth_username: (connector as { host: string }).host,
+        auth_password: 'chap-secret',
       },
     },
   }),

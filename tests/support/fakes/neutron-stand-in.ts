@@ -45,7 +45,7 @@ export function startNeutronStandIn(): NeutronStandIn {
     const status = isBound(port) ? 'ACTIVE' : 'DOWN';
     if (before && isBound(before) && before.mac_address !== port.mac_address) refuse(409, `PortBound: ${port.id}`);
     const twin = [...ports.values()].find(
-      (one) => one.id !== port.id && one.network_id === port.network_id && one.mac_address === port.mac_address,
+      (candidate) => candidate.id !== port.id && candidate.network_id === port.network_id && candidate.mac_address === port.mac_address,
     );
     if (twin) refuse(409, `MacAddressInUse: ${port.mac_address}`);
     ports.set(port.id, { ...port, status });

@@ -18,7 +18,10 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   clients: [
     { client_id: 'ci', client_secret: 'secret', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
     {
-      ...{ client_id: 'page', client_secret: 'a secret+of the page', redirect_uris: [redirectUri], response_types: ['code'] },
+      client_id: 'page',
+      client_secret: 'a secret+of the page',
+      redirect_uris: [redirectUri],
+      response_types: ['code'],
       grant_types: ['authorization_code', 'refresh_token'],
     },
   ],

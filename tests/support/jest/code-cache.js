@@ -23,7 +23,8 @@ Module.prototype._compile = function (content, filename, ...more) {
     // The first process since the build.
   }
   const script = new vm.Script(Module.wrap(content), {
-    ...{ filename, cachedData },
+    filename,
+    cachedData,
     importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   if (cachedData === undefined || script.cachedDataRejected)

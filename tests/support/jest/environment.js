@@ -8,7 +8,7 @@ const { TestEnvironment } = require('jest-environment-node');
 
 const PLACES = ['TMPDIR', 'HOME'];
 /** At most so many names are in a message. */
-const MOST_NAMES = 10;
+const MAX_NAMES = 10;
 
 /** @returns the paths of all files, and of empty folders, below a folder */
 const leftIn = (folder) =>
@@ -39,6 +39,6 @@ module.exports = class extends TestEnvironment {
     const left = leftIn(this.folder);
     rmSync(this.folder, { recursive: true, force: true });
     if (left.length > 0)
-      throw new Error(`the test file left ${left.length} files in its temporary folder: ${left.slice(0, MOST_NAMES).join(', ')}`);
+      throw new Error(`the test file left ${left.length} files in its temporary folder: ${left.slice(0, MAX_NAMES).join(', ')}`);
   }
 };

@@ -21,7 +21,9 @@ const isAnswers = (from, name) => name.endsWith('/answers') && join(dirname(from
 require.extensions['.ts'] = (module, filename) => {
   const { code } = transformSync(readFileSync(filename, 'utf8'), {
     filename,
-    ...{ jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' }, sourceMaps: 'inline' },
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+    module: { type: 'commonjs' },
+    sourceMaps: 'inline',
   });
   module._compile(code, filename);
 };

@@ -4,12 +4,12 @@ import type { OddBehaviour, OddMemory, OddReply, OddRequest } from './odd-bmc';
 type Body = Readonly<Record<string, unknown>>;
 /** Applies `change` to every object in a JSON value, the innermost first. */
 function everywhere(value: unknown, change: (one: Body) => Body): unknown {
-  if (Array.isArray(value)) return value.map((one) => everywhere(one, change));
+  if (Array.isArray(value)) return value.map((item) => everywhere(item, change));
   if (typeof value !== 'object' || value === null) return value;
-  return change(Object.fromEntries(Object.entries(value).map(([name, one]) => [name, everywhere(one, change)])));
+  return change(Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, everywhere(entry, change)])));
 }
 const everyBody = (change: (one: Body, asked: OddRequest) => Body): OddBehaviour => ({
-  answer: (reply, asked) => ({ ...reply, body: everywhere(reply.body, (one) => change(one, asked)) }),
+  answer: (reply, asked) => ({ ...reply, body: everywhere(reply.body, (value) => change(value, asked)) }),
 });
 /** Changes the bodies of successful GETs of a path. */
 const shows = (path: RegExp, change: (body: Body, memory: OddMemory) => Body): OddBehaviour => ({
@@ -17,7 +17,9 @@ const shows = (path: RegExp, change: (body: Body, memory: OddMemory) => Body): O
     method === 'GET' && reply.status === 200 && path.test(at) ? { ...reply, body: change(reply.body as Body, memory) } : reply,
 });
 const refusal = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): OddReply => ({
-  ...{ status, body, headers: { 'content-type': 'application/json', ...headers } },
+  status,
+  body,
+  headers: { 'content-type': 'application/json', ...headers },
 });
 const plain = (status: number, id: string, message: string): OddReply =>
   refusal(status, { error: { code: id, message, '@Message.ExtendedInfo': [{ MessageId: id, Message: message }] } });
@@ -166,8 +168,8 @@ export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
     },
   },
   // Allowable values
-  'lists no allowable values': everyBody((one) =>
-    Object.fromEntries(Object.entries(one).map(([name, value]) => [name, name.endsWith('@Redfish.AllowableValues') ? [] : value])),
+  'lists no allowable values': everyBody((item) =>
+    Object.fromEntries(Object.entries(item).map(([name, value]) => [name, name.endsWith('@Redfish.AllowableValues') ? [] : value])),
   ),
   'lists the values of a reset in its ActionInfo': {
     answer: (reply, { method, path }) => {
@@ -197,13 +199,13 @@ export const BEHAVIOURS: Readonly<Record<string, OddBehaviour>> = {
     ...without(body, 'VirtualMedia'),
     Links: without(body['Links'] as Body, 'ManagedBy', 'ManagedBy@odata.count'),
   })),
-  'has absolute URLs as links': everyBody((one, { headers }) => {
-    const path = one['@odata.id'];
-    return typeof path === 'string' && path.startsWith('/') ? { ...one, '@odata.id': `http://${headers.host}${path}` } : one;
+  'has absolute URLs as links': everyBody((value, { headers }) => {
+    const path = value['@odata.id'];
+    return typeof path === 'string' && path.startsWith('/') ? { ...value, '@odata.id': `http://${headers.host}${path}` } : value;
   }),
   'has a space in its links': {
     answer: (reply, { method, path }) =>
-      method === 'GET' && /\/VirtualMedia$/.test(path)
+      method === 'GET' && path.endsWith('/VirtualMedia')
         ? { ...reply, body: JSON.parse(JSON.stringify(reply.body).replace(/\/VirtualMedia\/Cd"/g, '/VirtualMedia/Virtual CD"')) as unknown }
         : reply,
     path: (path) => path.replace('/VirtualMedia/Virtual%20CD', '/VirtualMedia/Cd'),

@@ -100,18 +100,21 @@ export async function oddBmc(behaviour: OddBehaviour): Promise<OddBmc> {
     };
     answer().catch((error: unknown) => response.destroy(error as Error));
   });
-  const fromService = async (one: OddRequest): Promise<OddReply> => {
-    const passed = Object.entries(one.headers).filter(([name]) => !LEFT_OUT.test(name) && name !== 'host');
-    const path = behaviour.path?.(one.path) ?? one.path;
-    const answered = await bmc.ask(one.method, path, one.body, Object.fromEntries(passed) as Record<string, string>);
+  const fromService = async (value: OddRequest): Promise<OddReply> => {
+    const passed = Object.entries(value.headers).filter(([name]) => !LEFT_OUT.test(name) && name !== 'host');
+    const path = behaviour.path?.(value.path) ?? value.path;
+    const answered = await bmc.ask(value.method, path, value.body, Object.fromEntries(passed) as Record<string, string>);
     const headers = Object.fromEntries([...answered.headers].filter(([name]) => !LEFT_OUT.test(name)));
     const empty = answered.status === 204 || Object.keys(answered.body).length === 0;
     const reply: OddReply = { status: answered.status, headers: { ...JSON_TYPE, ...headers }, ...(empty ? {} : { body: answered.body }) };
-    return behaviour.answer?.(reply, one, memory) ?? reply;
+    return behaviour.answer?.(reply, value, memory) ?? reply;
   };
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return {
-    ...{ bmc, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    bmc,
+    asked,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+
     close: async () => {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

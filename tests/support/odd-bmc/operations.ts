@@ -78,7 +78,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     return { outcome, version: components.find(({ component }) => component === 'bios')?.current_version };
   },
   bios: async (task, bmc) => {
-    const step = redfishBios.steps!.find((one) => one.step === 'apply_configuration')!;
+    const step = redfishBios.steps!.find((candidate) => candidate.step === 'apply_configuration')!;
     const outcome = await toEnd(task, bmc, step, { settings: [{ name: 'WatchdogMinutes', value: '7' }] });
     return { outcome, value: biosValues(bmc.system.hardware.get(BIOS))['WatchdogMinutes'] };
   },

@@ -43,7 +43,7 @@ export function oddStores({ change }: OddStore): { readonly ask: SendCommand; re
   const stores: Stores = { sel: ALL.map(selEntry), reservation: 0 };
   const asked: Asked[] = [];
   const chain = (records: readonly Buffer[], { data, id, offset }: Asked): Buffer => {
-    const index = id === 0 ? 0 : records.findIndex((one) => one.readUInt16LE(0) === id);
+    const index = id === 0 ? 0 : records.findIndex((candidate) => candidate.readUInt16LE(0) === id);
     const record = records[index];
     if (!record) throw refusal(0xcb);
     if (offset > 0 && data[0] !== stores.reservation) throw refusal(0xc5);
@@ -66,10 +66,11 @@ export function oddStores({ change }: OddStore): { readonly ask: SendCommand; re
     ],
   ];
   const ask: SendCommand = async (code, data) => {
-    const times = asked.filter((one) => same(one.code, code) && one.data.slice(2).join() === data.slice(2).join()).length + 1;
+    const times =
+      asked.filter((candidate) => same(candidate.code, code) && candidate.data.slice(2).join() === data.slice(2).join()).length + 1;
     const it: Asked = { code, data, id: data[2]! | (data[3]! << 8), offset: data[4] ?? 0, times };
     asked.push(it);
-    const row = rows.find(([one]) => same(one, code));
+    const row = rows.find(([candidate]) => same(candidate, code));
     if (!row) throw refusal(0xc1);
     return change(() => row[1](it), it, stores);
   };
@@ -176,7 +177,8 @@ export const ODD_STORES: Readonly<Record<string, OddStore>> = {
       COMMANDS.getSelEntry,
       fails(({ id }) => id === 3, refusal(0xff)),
     ),
-    ...{ entries: [1, 2, 4, 5], isWhole: false },
+    entries: [1, 2, 4, 5],
+    isWhole: false,
   },
   'a SEL entry that is its own successor': { change: at(COMMANDS.getSelEntry, leads(3, 3)), isWhole: false },
   'a SEL entry whose successor is 0': { change: at(COMMANDS.getSelEntry, leads(3, 0)), isWhole: false },
@@ -206,7 +208,8 @@ export const ODD_STORES: Readonly<Record<string, OddStore>> = {
       if (id === 4) stores.sel = [];
       return correct();
     }),
-    ...{ entries: [1, 2, 3], isWhole: false },
+    entries: [1, 2, 3],
+    isWhole: false,
   },
   'a FRU device that is smaller than it says': { change: at(COMMANDS.getFruInventoryAreaInfo, () => Buffer.from([0, 8, 0])) },
   'a FRU device of at most 4 bytes at a time': { change: at(COMMANDS.readFruData, most(4, 3)) },

@@ -42,7 +42,7 @@ interface Key extends Property {
 function keysOf(type: Type): readonly (readonly [string, Key])[] {
   const found = new Map<string, Key>();
   for (const kind of INTERFACE_KINDS)
-    for (const name of HARDWARE_TYPES[type]![kind].filter((one) => Object.hasOwn(INTERFACES[kind], one))) {
+    for (const name of HARDWARE_TYPES[type]![kind].filter((candidate) => Object.hasOwn(INTERFACES[kind], candidate))) {
       const { properties = {} } = INTERFACES[kind][name] as Interface;
       for (const [key, property] of Object.entries(properties)) {
         const { readers } = found.get(key) ?? { readers: new Map<string, readonly string[]>() };

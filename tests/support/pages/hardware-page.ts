@@ -20,7 +20,11 @@ export interface HardwareRow {
 }
 
 const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
-  ...{ type, kind, name, feature, proofs },
+  type,
+  kind,
+  name,
+  feature,
+  proofs,
 });
 const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';
@@ -290,7 +294,7 @@ export function hardwarePage(): string {
     '',
     `| interface | feature | ${COUNTERPARTS.join(' | ')} |`,
     `|---|---|${COUNTERPARTS.map(() => '---|').join('')}`,
-    ...HARDWARE.filter((one) => one.type === type).map(
+    ...HARDWARE.filter((candidate) => candidate.type === type).map(
       ({ kind, name, feature, proofs }) =>
         `| ${kind} \`${name}\` | ${feature} | ${COUNTERPARTS.map((counterpart) => link(proofs[counterpart])).join(' | ')} |`,
     ),

@@ -89,7 +89,7 @@ function testCall(call: Tree): TestCall | undefined {
 
 function titlesOf(title: unknown, rows: unknown): readonly string[] {
   if (typeof title !== 'string') return [];
-  return [title, ...(Array.isArray(rows) ? rows.map((row) => titleOfRow(title, row)) : [])].filter((one) => one !== undefined);
+  return [title, ...(Array.isArray(rows) ? rows.map((row) => titleOfRow(title, row)) : [])].filter((candidate) => candidate !== undefined);
 }
 /** Undefined if the title needs a value that is not known. */
 function titleOfRow(title: string, row: unknown): string | undefined {

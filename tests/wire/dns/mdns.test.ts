@@ -55,7 +55,7 @@ const response = (answers: readonly DnsRecord[]): Sent => multicast({ response: 
 const probe = (unicast: boolean): Sent =>
   multicast({
     questions: [{ name: NAME, type: RECORD_TYPE.ANY, unicast }],
-    authorities: [SRV, TXT, A, AAAA].map((one) => ({ ...one, flush: false })),
+    authorities: [SRV, TXT, A, AAAA].map((item) => ({ ...item, flush: false })),
   });
 
 async function responder() {
@@ -143,7 +143,7 @@ describe('mDNS responder', () => {
     await announced();
     const questions = [{ name: NAME, type: RECORD_TYPE.SRV, unicast: false }];
     socket.receive({ id: 7, questions }, { port: 40000 });
-    const short = (records: readonly DnsRecord[]): readonly DnsRecord[] => records.map((one) => ({ ...one, ttl: 10, flush: false }));
+    const short = (records: readonly DnsRecord[]): readonly DnsRecord[] => records.map((record) => ({ ...record, ttl: 10, flush: false }));
     const expected = { id: 7, response: true, questions, answers: short([SRV]), additionals: short([PTR, TXT, A, AAAA]) };
     expect(socket.take()).toEqual([{ message: message(expected), port: 40000, address: '192.0.2.9' }]);
     await stop();
@@ -292,7 +292,7 @@ describe('mDNS responder', () => {
     const { socket, announced, stop } = await responder();
     await announced();
     await stop();
-    expect(socket.take()).toEqual([response(OWN.map((one) => ({ ...one, ttl: 0 })))]);
+    expect(socket.take()).toEqual([response(OWN.map((item) => ({ ...item, ttl: 0 })))]);
     expect(socket.closed).toBe(true);
   });
   it('sends no goodbye records when it stops before it has claimed the name', async () => {
@@ -420,7 +420,11 @@ describe('findService', () => {
     const sockets: TestSocket[] = [];
     const ended = new AbortController();
     const found = findService('baremetal', {
-      ...{ interfaces: [LINK, { ...LINK, address: '198.51.100.1' }], attempts, waitMs: 1000, clock, signal: ended.signal },
+      interfaces: [LINK, { ...LINK, address: '198.51.100.1' }],
+      attempts,
+      waitMs: 1000,
+      clock,
+      signal: ended.signal,
       open: async (_, group) => {
         expect(group).toBe(false);
         sockets.push(new TestSocket());
@@ -431,8 +435,8 @@ describe('findService', () => {
   };
   const questions = (...more: readonly { readonly name: string; readonly type: number }[]): Sent =>
     multicast({
-      questions: [{ name: NAME, type: RECORD_TYPE.SRV }, { name: NAME, type: RECORD_TYPE.TXT }, ...more].map((one) => ({
-        ...one,
+      questions: [{ name: NAME, type: RECORD_TYPE.SRV }, { name: NAME, type: RECORD_TYPE.TXT }, ...more].map((item) => ({
+        ...item,
         unicast: false,
       })),
     });
@@ -440,7 +444,7 @@ describe('findService', () => {
   it('queries all interfaces, and also the addresses of a host that it has found', async () => {
     const { clock, sockets, found } = lookup();
     await clock.advance(0);
-    expect(sockets.map((one) => one.take())).toEqual([[questions()], [questions()]]);
+    expect(sockets.map((socket) => socket.take())).toEqual([[questions()], [questions()]]);
     sockets[0]!.receive({ response: true, answers: [LOCAL_SRV, TXT] });
     await clock.advance(0.999);
     expect(sockets[0]!.take()).toEqual([]);

@@ -2,7 +2,7 @@ import { isoImage } from '../../../wire/images/iso9660';
 import { filesOfIso } from '../../../wire/images/iso9660-reader';
 
 const SECTOR = 2048;
-const MOST = 64 << 20;
+const MAX = 64 << 20;
 const NOW = Date.parse('2026-02-03T04:05:06Z');
 const files = {
   'openstack/latest/network_data.json': Buffer.from('{}'),
@@ -13,7 +13,7 @@ const files = {
 };
 const image = isoImage('config-2', files, NOW);
 /** @param change changes a copy of the image @returns what is read of the copy */
-const changed = (change: (copy: Buffer) => unknown, most = MOST) => {
+const changed = (change: (copy: Buffer) => unknown, most = MAX) => {
   const copy = Buffer.from(image);
   change(copy);
   return filesOfIso(copy, most);
@@ -24,7 +24,7 @@ const rootAt = image.readUInt32LE(JOLIET + 158) * SECTOR;
 const firstAt = rootAt + 2 * 34;
 
 it('filesOfIso reads every file of an image by isoImage', () => {
-  expect(filesOfIso(image, MOST)).toEqual(files);
+  expect(filesOfIso(image, MAX)).toEqual(files);
 });
 it.each<readonly [string, (copy: Buffer) => unknown]>([
   ['no volume', (copy) => copy.fill(0, 16 * SECTOR, 18 * SECTOR)],
@@ -68,6 +68,6 @@ it.each<readonly [string, (copy: Buffer) => unknown]>([
 });
 it('filesOfIso returns undefined beyond the limit, and for a truncated image', () => {
   expect(changed(() => {}, 5000)).toBeUndefined();
-  expect(filesOfIso(Buffer.alloc(0), MOST)).toBeUndefined();
-  expect(filesOfIso(image.subarray(0, 18 * SECTOR), MOST)).toBeUndefined();
+  expect(filesOfIso(Buffer.alloc(0), MAX)).toBeUndefined();
+  expect(filesOfIso(image.subarray(0, 18 * SECTOR), MAX)).toBeUndefined();
 });

@@ -22,7 +22,7 @@ it('isoLayout puts each file into its own sectors after the head', () => {
   expect(sector(head, 16).toString('latin1', 318, 321)).toBe('abc');
 });
 describe('El Torito boot catalog', () => {
-  const placeOf = (made: ReturnType<typeof layout>, path: string): number => made.files.find((one) => one.path === path)!.at / SECTOR;
+  const placeOf = (made: ReturnType<typeof layout>, path: string): number => made.files.find((file) => file.path === path)!.at / SECTOR;
   const catalogOf = ({ head }: ReturnType<typeof layout>): Buffer => {
     const record = sector(head, 17);
     expect(record.toString('latin1', 0, 30)).toBe('\0CD001\x01EL TORITO SPECIFICATION');

@@ -76,7 +76,8 @@ export async function testBmc(
   await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
   return {
     port: socket.address().port,
-    ...{ ran, traffic },
+    ran,
+    traffic,
     restart: () => bmc.reset(),
     mute: (on) => (silent = on),
     close: () => {

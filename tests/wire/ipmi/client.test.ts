@@ -36,7 +36,12 @@ const poolOf = (options: Partial<IpmiPoolOptions> = {}): IpmiPool => {
   return pool;
 };
 const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
+  address: '127.0.0.1',
+  port,
+  username: 'admin',
+  password: 'secret',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [3],
   ...changes,
 });
 const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 60_000, signal?: AbortSignal): Promise<Buffer> =>
@@ -56,7 +61,7 @@ const messageIn = (bytes: Buffer): { readonly packet: Packet; readonly message: 
   return packet && message && { packet, message };
 };
 const sent = ({ seen }: Relay, toServer: boolean): NonNullable<ReturnType<typeof messageIn>>[] =>
-  seen.flatMap((one) => (one.toServer === toServer ? (messageIn(one.packet) ?? []) : []));
+  seen.flatMap((item) => (item.toServer === toServer ? (messageIn(item.packet) ?? []) : []));
 describe('session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('works with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];

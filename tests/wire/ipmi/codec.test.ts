@@ -240,8 +240,15 @@ describe('session setup messages', () => {
 describe.each(Object.keys(CIPHER_SUITES).map(Number))('cipher suite %i', (number) => {
   const handshake: Handshake = {
     suite: CIPHER_SUITES[number]!,
-    ...{ password: Buffer.from('pw'), kg: Buffer.from('group key'), consoleId: 1, bmcId: 2, role: 0x14, username: Buffer.from('u') },
-    ...{ consoleRandom: Buffer.alloc(16, 1), bmcRandom: Buffer.alloc(16, 2), guid: Buffer.alloc(16, 3) },
+    password: Buffer.from('pw'),
+    kg: Buffer.from('group key'),
+    consoleId: 1,
+    bmcId: 2,
+    role: 0x14,
+    username: Buffer.from('u'),
+    consoleRandom: Buffer.alloc(16, 1),
+    bmcRandom: Buffer.alloc(16, 2),
+    guid: Buffer.alloc(16, 3),
   };
   it('seal encrypts payloads of every length, and unseal decrypts them', () => {
     const keys = sessionKeys(handshake);

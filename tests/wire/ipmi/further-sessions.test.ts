@@ -26,7 +26,12 @@ const poolOf = (resendMs = 40): IpmiPool => {
   return pool;
 };
 const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
+  address: '127.0.0.1',
+  port,
+  username: 'admin',
+  password: 'secret',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [3],
   ...changes,
 });
 const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 60_000): Promise<Buffer> =>
@@ -90,7 +95,8 @@ describe('IPMI 1.5', () => {
 describe('bridged requests', () => {
   const heard: string[] = [];
   const satellite = (name: string, channel: number, address: number, satellites?: readonly Satellite[]): Satellite => ({
-    ...{ channel, address },
+    channel,
+    address,
     command: async ({ command, data }) => {
       heard.push(`${name} ${command} ${data.toString('hex')}`);
       return { completionCode: 0, data: Buffer.concat([Buffer.from([address]), data]) };

@@ -6,7 +6,12 @@ import { createIpmitoolPool, ipmitoolArguments, ipmitoolError } from '../../../w
 
 type IpmitoolOptions = Parameters<typeof createIpmitoolPool>[0];
 const TARGET: IpmiTarget = {
-  ...{ address: '192.0.2.7', port: 623, username: 'admin', password: 'pass word', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3] },
+  address: '192.0.2.7',
+  port: 623,
+  username: 'admin',
+  password: 'pass word',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [17, 3],
 };
 
 describe('ipmitoolError', () => {
@@ -110,7 +115,12 @@ describe('ipmitool process', () => {
     chmodSync(program, 0o755);
     let now = 0;
     pool = createIpmitoolPool({
-      ...{ passwordInEnvironment: false, ownRetries: false, interval: 5, killOnTimeout: true, debug: false, program },
+      passwordInEnvironment: false,
+      ownRetries: false,
+      interval: 5,
+      killOnTimeout: true,
+      debug: false,
+      program,
       log: { debug: () => {} },
       clock: {
         now: () => now,

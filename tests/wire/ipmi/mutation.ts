@@ -44,8 +44,15 @@ const BENDS: readonly Bend[] = [
 export async function mutate(count: number, seed: number): Promise<{ packets: number; answered: number; falseAnswers: number }> {
   const next = sameNumbers(seed);
   const keys = sessionKeys({
-    ...{ suite: CIPHER_SUITES[17]!, password: Buffer.from('secret'), consoleId: 1, bmcId: 2, role: 0x14, username: Buffer.from('admin') },
-    ...{ consoleRandom: Buffer.alloc(16, 1), bmcRandom: Buffer.alloc(16, 2), guid: Buffer.alloc(16, 3) },
+    suite: CIPHER_SUITES[17]!,
+    password: Buffer.from('secret'),
+    consoleId: 1,
+    bmcId: 2,
+    role: 0x14,
+    username: Buffer.from('admin'),
+    consoleRandom: Buffer.alloc(16, 1),
+    bmcRandom: Buffer.alloc(16, 2),
+    guid: Buffer.alloc(16, 3),
   });
   const command = { code: [0, 1], data: Buffer.alloc(0) } as const;
   const bridge = { hops: [{ channel: 7, address: 0x82 }], localAddress: 0x20 };

@@ -21,7 +21,12 @@ async function bench(
   const pool: IpmiPool = createIpmiPool({ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes, resendMs });
   stops.push(() => pool.close());
   const target: IpmiTarget = {
-    ...{ address: '127.0.0.1', port: relay.port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
+    address: '127.0.0.1',
+    port: relay.port,
+    username: 'admin',
+    password: 'secret',
+    privilege: 'ADMINISTRATOR',
+    cipherSuites: [3],
     ...changes,
   };
   return { relay, ask: async (...data) => [...(await pool.request(target, 0x2e, 0x01, Buffer.from(data), { timeoutMs: 20_000 }))] };

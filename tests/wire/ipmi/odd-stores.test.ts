@@ -6,16 +6,16 @@ import { readSel } from '../../../wire/ipmi/records/sel';
 import { ALL, ODD_STORES, oddStores, refusal } from '../../support/odd-ipmi/stores';
 
 /** Enough for all records, their portions, and the IDs that are tried. */
-const MOST_REQUESTS = 100;
+const MAX_REQUESTS = 100;
 
 it.each(Object.entries(ODD_STORES))('%s', async (_, row) => {
   const { ask, asked } = oddStores(row);
   const numbers = (await readSdrs(ask)).map((record) => (record.kind === 'full' ? record.number : undefined));
   expect(numbers).toEqual(row.sensors ?? ALL);
-  expect(asked.splice(0).length).toBeLessThan(MOST_REQUESTS);
+  expect(asked.splice(0).length).toBeLessThan(MAX_REQUESTS);
   const { entries, isWhole } = await readSel(ask);
   expect({ entries: entries.map(({ id }) => id), isWhole }).toEqual({ entries: row.entries ?? ALL, isWhole: row.isWhole ?? true });
-  expect(asked.splice(0).length).toBeLessThan(MOST_REQUESTS);
+  expect(asked.splice(0).length).toBeLessThan(MAX_REQUESTS);
   expect(decodeFru(await readFruBytes(ask))).toMatchObject({ chassis: { serial: 'S-1' }, product: { serial: 'S-1' }, faults: [] });
 });
 it('a BMC that refuses all records fails with its refusal', async () => {

@@ -20,8 +20,11 @@ afterEach(async () => {
 const KEEP_ALIVE_MS = 25_000;
 const poolOf = (resendMs = 40): IpmiPool & SolPool => {
   const pool = createIpmiPool({
-    ...{ log: { warn: () => {} }, clock: { now: () => Date.now() }, random: randomBytes },
-    ...{ resendMs, keepAliveMs: KEEP_ALIVE_MS },
+    log: { warn: () => {} },
+    clock: { now: () => Date.now() },
+    random: randomBytes,
+    resendMs,
+    keepAliveMs: KEEP_ALIVE_MS,
   });
   stops.push(() => pool.close());
   return pool;
@@ -32,7 +35,12 @@ const bmcOf = async (serial: SerialPort, more: Parameters<typeof testBmc>[0] = {
   return bmc;
 };
 const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3, 2, 0] },
+  address: '127.0.0.1',
+  port,
+  username: 'admin',
+  password: 'secret',
+  privilege: 'ADMINISTRATOR',
+  cipherSuites: [17, 3, 2, 0],
   ...changes,
 });
 /** Intervals pass when the returned function is called, and not with time: no BMC is asked too soon or too late on a busy machine. */
@@ -327,7 +335,8 @@ describe('createSolStream', () => {
   const stream = (resendMs = 5) => {
     const [sent, came]: [string[], string[]] = [[], []];
     const sol = createSolStream({
-      ...{ maxBytes: 4, resendMs },
+      maxBytes: 4,
+      resendMs,
       send: (payload) => sent.push(payload.toString('hex')),
       deliver: (bytes) => came.push(bytes.toString('latin1')),
       failed: () => sent.push('failed'),

@@ -221,7 +221,9 @@ describe('system event log (SEL)', () => {
   const event = entry(1, 0x02, [0x00, 0x10, 0x5e, 0x5f, 0x20, 0x00, 0x04, 0x01, 0x30, 0x81, 0x59, 0x2c, 0x2b]);
   it('decodeSelEntry decodes an event', () =>
     expect(decodeSelEntry(event)).toMatchObject({
-      ...{ id: 1, type: 2, timestamp: 0x5f5e1000 },
+      id: 1,
+      type: 2,
+      timestamp: 0x5f5e1000,
       event: { generator: 0x20, sensorType: 1, sensor: 0x30, eventType: 1, deassertion: true, data: [0x59, 0x2c, 0x2b] },
     }));
   it.each<[string, Buffer, object]>([
@@ -235,7 +237,7 @@ describe('system event log (SEL)', () => {
     const entries = [event, entry(7, 0xe0, []), entry(9, 0x02, [])];
     const ask: SendCommand = async (_, data) => {
       const id = data[2]! | (data[3]! << 8);
-      const index = id === 0 ? 0 : entries.findIndex((one) => one.readUInt16LE(0) === id);
+      const index = id === 0 ? 0 : entries.findIndex((candidate) => candidate.readUInt16LE(0) === id);
       return Buffer.concat([entries[index + 1]?.subarray(0, 2) ?? Buffer.from([0xff, 0xff]), entries[index]!]);
     };
     const { entries: read, isWhole } = await readSel(ask);

@@ -31,7 +31,13 @@ it('RedfishError has defaults for missing details', () => {
   expect(Object.hasOwn(plain, 'cause')).toBe(false);
   const cause = new Error('reset');
   expect(new RedfishError('status', 'busy', { status: 503, retryAfterMs: 2000, cause })).toMatchObject({
-    ...{ name: 'RedfishError', kind: 'status', message: 'busy', status: 503, retryAfterMs: 2000, messageIds: [], cause },
+    name: 'RedfishError',
+    kind: 'status',
+    message: 'busy',
+    status: 503,
+    retryAfterMs: 2000,
+    messageIds: [],
+    cause,
   });
 });
 
@@ -59,7 +65,9 @@ it('withoutEchoes masks secrets of the request in error messages only', () => {
   expect(withoutEchoes({ error: 'not pass.word' }, pattern)).toEqual({ error: 'not ******' });
   expect(withoutEchoes('pass.word', pattern)).toBe('pass.word');
   expect(withoutEchoes({ Resolution: 'pass.word', messageid: 'pass.word', CodeName: 'pass.word' }, pattern)).toEqual({
-    ...{ Resolution: '******', messageid: '******', CodeName: 'pass.word' },
+    Resolution: '******',
+    messageid: '******',
+    CodeName: 'pass.word',
   });
   expect([echoesOf([]), echoesOf([undefined, 'abc'])]).toEqual([undefined, undefined]);
   expect(echoesOf(['abcd'])?.written).toEqual(['abcd']);

@@ -127,7 +127,8 @@ describe('failures', () => {
   it('an error response causes an error with its ExtendedInfo', async () => {
     service.reply = () => ({ status: 400, body: redfishError('the action failed because of X') });
     expect(await failure(poolOf().request(target(), 'POST', '/x', { body: { a: 1 }, timeoutMs: 20_000 }))).toMatchObject({
-      ...{ kind: 'status', status: 400 },
+      kind: 'status',
+      status: 400,
       message: `HTTP POST ${service.url}/x returned code 400. Base.1.0.GeneralError: general Extended information: the action failed because of X`,
     });
     expect(service.asked[0]!.headers['content-type']).toBe('application/json');

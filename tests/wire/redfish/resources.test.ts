@@ -109,7 +109,9 @@ describe('resource', () => {
     const body = {
       Actions: {
         '#A.Do': {
-          ...{ target: '/do', 'Kind@Redfish.AllowableValues': ['x', 5], 'Empty@Redfish.AllowableValues': [] },
+          target: '/do',
+          'Kind@Redfish.AllowableValues': ['x', 5],
+          'Empty@Redfish.AllowableValues': [],
           '@Redfish.ActionInfo': '/info',
         },
         '#A.No': { target: 7 },
@@ -227,6 +229,6 @@ describe('task', () => {
   it('followTask fails after the timeout', async () => {
     const { slept, over } = follow([], 20_000);
     await expect(over).rejects.toMatchObject({ kind: 'task', message: 'the task /monitor is not over after 20 s' });
-    expect(slept.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(20_000);
+    expect(slept.reduce((sum, item) => sum + item, 0)).toBeLessThanOrEqual(20_000);
   });
 });

@@ -39,8 +39,16 @@ describe('switchesIn', () => {
         mac: 'aa:00:00:00:00:01',
         allowedVlans: [5, 7, 8],
         device: {
-          ...{ ngs_save_configuration: 'True', ngs_ssh_reuse_connection: 'True', device_type: 'netmiko_arista_eos', ip: '192.0.2.1' },
-          ...{ username: 'admin', password: 'p', secret: 's', port: '22', ngs_mac_address: 'AA:00:00:00:00:01', ngs_max_connections: '1' },
+          ngs_save_configuration: 'True',
+          ngs_ssh_reuse_connection: 'True',
+          device_type: 'netmiko_arista_eos',
+          ip: '192.0.2.1',
+          username: 'admin',
+          password: 'p',
+          secret: 's',
+          port: '22',
+          ngs_mac_address: 'AA:00:00:00:00:01',
+          ngs_max_connections: '1',
         },
       },
     ]);
@@ -139,7 +147,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
     await expect(silent).rejects.toThrow('stopped');
     const lost = worker.change({ ...change, port: 'silent' }, never);
     const ended = [lost, worker.change({ ...change, port: 'end' }, never)];
-    for (const one of ended) await expect(one).rejects.toThrow(/^the worker for switches ended: ValueError: odd$/);
+    for (const item of ended) await expect(item).rejects.toThrow(/^the worker for switches ended: ValueError: odd$/);
     await worker.change(change, never);
     await worker.close();
   });

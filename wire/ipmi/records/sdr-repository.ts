@@ -18,13 +18,17 @@ interface Source {
   readonly stamp: (info: Buffer) => Buffer;
 }
 const REPOSITORY: Source = {
-  ...{ reserve: COMMANDS.reserveSdrRepository, get: COMMANDS.getSdr, info: COMMANDS.getSdrRepositoryInfo },
+  reserve: COMMANDS.reserveSdrRepository,
+  get: COMMANDS.getSdr,
+  info: COMMANDS.getSdrRepositoryInfo,
   // The number of records, and the times of the last addition and erasure (§33.9).
   stamp: (info) => Buffer.concat([info.subarray(1, 3), info.subarray(5, 13)]),
 };
 /** Controllers without a repository have the records of their own sensors. */
 const DEVICE: Source = {
-  ...{ reserve: COMMANDS.reserveDeviceSdrRepository, get: COMMANDS.getDeviceSdr, info: COMMANDS.getDeviceSdrInfo },
+  reserve: COMMANDS.reserveDeviceSdrRepository,
+  get: COMMANDS.getDeviceSdr,
+  info: COMMANDS.getDeviceSdrInfo,
   stamp: (info) => info,
 };
 

@@ -107,9 +107,16 @@ function sensorRecord(kind: 'full' | 'compact', record: Buffer): SensorRecord | 
   const hysteresisAt = kind === 'full' ? 42 : 25;
   const units = record[20]!;
   const common = {
-    ...{ kind, name: idString(record, nameAt), owner: record[5]!, channel: record[6]! >> 4, lun: record[6]! & 0x03, number: record[7]! },
+    kind,
+    name: idString(record, nameAt),
+    owner: record[5]!,
+    channel: record[6]! >> 4,
+    lun: record[6]! & 0x03,
+    number: record[7]!,
     entity: { id: record[8]!, instance: record[9]! & 0x7f },
-    ...{ capabilities: record[11]!, sensorType: record[12]!, eventType: record[13]! & 0x7f },
+    capabilities: record[11]!,
+    sensorType: record[12]!,
+    eventType: record[13]! & 0x7f,
     masks: [record.readUInt16LE(14), record.readUInt16LE(16), record.readUInt16LE(18)],
     units: { format: units >> 6, relation: (units >> 1) & 0x03, percent: (units & 1) === 1, base: record[21]!, modifier: record[22]! },
     hysteresis: { positive: record[hysteresisAt]!, negative: record[hysteresisAt + 1]! },
@@ -121,7 +128,10 @@ function sensorRecord(kind: 'full' | 'compact', record: Buffer): SensorRecord | 
   return {
     ...common,
     analog: {
-      ...{ linearization: record[23]! & 0x7f, factors: decodeFactors(record.subarray(24, 30)), maximum: record[34]!, minimum: record[35]! },
+      linearization: record[23]! & 0x7f,
+      factors: decodeFactors(record.subarray(24, 30)),
+      maximum: record[34]!,
+      minimum: record[35]!,
       ...(nominal === undefined ? {} : { nominal }),
       ...(normalMaximum === undefined ? {} : { normalMaximum }),
       ...(normalMinimum === undefined ? {} : { normalMinimum }),
@@ -139,8 +149,5 @@ export function decodeSdr(record: Buffer): SensorDataRecord | undefined {
   if (type !== TYPE.fru) return { kind: 'other', type };
   if (record.length < 16) return undefined;
   // Bit 7 of byte 8: a logical FRU device, identified by byte 7.
-  return {
-    ...{ kind: 'fru', name: idString(record, 15), address: record[5]! },
-    ...(record[7]! & 0x80 ? { device: record[6]! } : {}),
-  };
+  return { kind: 'fru', name: idString(record, 15), address: record[5]!, ...(record[7]! & 0x80 ? { device: record[6]! } : {}) };
 }

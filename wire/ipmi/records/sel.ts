@@ -37,8 +37,11 @@ export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
   return {
     ...common,
     event: {
-      ...{ generator: bytes[7]!, sensorType: bytes[10]!, sensor: bytes[11]! },
-      ...{ eventType: bytes[12]! & 0x7f, deassertion: (bytes[12]! & 0x80) !== 0 },
+      generator: bytes[7]!,
+      sensorType: bytes[10]!,
+      sensor: bytes[11]!,
+      eventType: bytes[12]! & 0x7f,
+      deassertion: (bytes[12]! & 0x80) !== 0,
       data: [bytes[13]!, bytes[14]!, bytes[15]!],
     },
   };

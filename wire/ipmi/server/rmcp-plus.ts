@@ -141,8 +141,15 @@ export function createRmcpPlusSessions(
     if (level > user.privilege || level > session.limit) return refusal(RAKP_STATUS.unauthorizedRole);
     session.limit = level === 0 ? Math.min(session.limit, user.privilege) : level;
     session.handshake = {
-      ...{ suite: session.suite, password: Buffer.from(user.password), consoleId, bmcId: session.id },
-      ...{ consoleRandom: Buffer.from(message.consoleRandom), bmcRandom: random(16), guid, role, username: Buffer.from(username) },
+      suite: session.suite,
+      password: Buffer.from(user.password),
+      consoleId,
+      bmcId: session.id,
+      consoleRandom: Buffer.from(message.consoleRandom),
+      bmcRandom: random(16),
+      guid,
+      role,
+      username: Buffer.from(username),
       ...(kg ? { kg } : {}),
     };
     const { bmcRandom } = session.handshake;

@@ -52,7 +52,7 @@ function onceOnly(
   now: number,
   work: () => Promise<BmcAnswer>,
 ): Promise<BmcAnswer> {
-  const known = session.recent.find((one) => now - one.at <= SAME_REQUEST && one.request.equals(request));
+  const known = session.recent.find((candidate) => now - candidate.at <= SAME_REQUEST && candidate.request.equals(request));
   if (known) return known.answer;
   const it = { request: Buffer.from(request), at: now, answer: work() };
   session.recent = [...session.recent.slice(1 - MAX_RECENT), it];

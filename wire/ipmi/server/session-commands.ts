@@ -104,7 +104,7 @@ async function passOn(
   const channel = request.data[0] ?? 0;
   const inner = decodeLanMessage(request.data.subarray(1));
   if (!inner || (inner.networkFunction & 1) !== 0) return refuse(COMPLETION.invalidField);
-  const satellite = satellites.find((one) => one.address === inner.responder && one.channel === (channel & 0x0f));
+  const satellite = satellites.find((candidate) => candidate.address === inner.responder && candidate.channel === (channel & 0x0f));
   // 0x83: no controller at that address.
   if (!satellite) return refuse(0x83);
   const { networkFunction, command, data } = inner;
@@ -115,8 +115,13 @@ async function passOn(
   // A response from a further hop is inside the response, as with some BMCs. The satellite's own response is a separate message.
   const body = response.after ? Buffer.concat([response.data ?? Buffer.alloc(0), response.after]) : (response.data ?? Buffer.alloc(0));
   const after = encodeLanMessage({
-    ...{ responder: inner.responder, requester: request.requester, lun: inner.lun, sequence: request.sequence, command },
-    ...{ networkFunction: networkFunction + 1, data: Buffer.concat([Buffer.from([response.completionCode]), body]) },
+    responder: inner.responder,
+    requester: request.requester,
+    lun: inner.lun,
+    sequence: request.sequence,
+    command,
+    networkFunction: networkFunction + 1,
+    data: Buffer.concat([Buffer.from([response.completionCode]), body]),
   });
   return { completionCode: COMPLETION.ok, after };
 }

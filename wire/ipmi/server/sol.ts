@@ -15,7 +15,7 @@ interface SolServer {
 const SIZE = 200;
 const RESEND_MS = 250;
 /** Characters that are buffered while the console accepts none. More is lost, as on a real line. */
-const MOST_WAITING = 64 * 1024;
+const MAX_WAITING = 64 * 1024;
 
 export function createSolServer({ serial, port, resendMs = RESEND_MS }: SolOptions): SolServer {
   let active:
@@ -51,7 +51,7 @@ export function createSolServer({ serial, port, resendMs = RESEND_MS }: SolOptio
       writing = false;
     };
     const stopListening = serial.listen((bytes) => {
-      waiting = Buffer.concat([waiting, bytes.subarray(0, MOST_WAITING - waiting.length)]);
+      waiting = Buffer.concat([waiting, bytes.subarray(0, MAX_WAITING - waiting.length)]);
       // It fails when the console has disconnected, which also detaches this.
       write().catch(() => {});
     });

@@ -49,7 +49,8 @@ const bench = (given: { readonly agent?: boolean; readonly node?: Partial<NodeRe
 const stepOf = (name: string) => redfishBios.steps!.find(({ step }) => step === name)!;
 const apply = (task: Task, settings: unknown): Promise<Outcome> => stepOf('apply_configuration').run(task, { settings });
 const poll = (task: Task, name = 'apply_configuration'): Promise<Outcome> => stepOf(name).poll!(task, {});
-const sent = (method: string): readonly unknown[] => service.asked.filter((one) => one.method === method).map(({ body }) => body);
+const sent = (method: string): readonly unknown[] =>
+  service.asked.filter((candidate) => candidate.method === method).map(({ body }) => body);
 const named = (settings: JsonObject): unknown => Object.entries(settings).map(([name, value]) => ({ name, value }));
 
 describe('cache of settings', () => {

@@ -60,7 +60,9 @@ afterEach(async () => {
 const bench = (given: { readonly internal?: JsonObject; readonly info?: JsonObject; readonly options?: object } = {}) =>
   bmcTask({
     node: {
-      ...{ driver: 'redfish', provision_state: 'cleaning', clean_step: { step: 'update', interface: 'firmware', priority: 0 } },
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      clean_step: { step: 'update', interface: 'firmware', priority: 0 },
       driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...given.info },
       driver_internal_info: given.internal ?? {},
     },
@@ -71,7 +73,7 @@ const bench = (given: { readonly internal?: JsonObject; readonly info?: JsonObje
 type Bench = ReturnType<typeof bench>;
 const step = (redfishFirmware.steps as readonly Step[])[0]!;
 const update = async ({ task }: Bench, ...settings: readonly JsonObject[]): Promise<Outcome> =>
-  step.run(task, { settings: settings.map((one) => ({ url: FILE, ...one })) });
+  step.run(task, { settings: settings.map((setting) => ({ url: FILE, ...setting })) });
 /** Polls the step when it is due, as the conductor does, until it has ended. Returns its outcome, and the times of the polls in seconds. */
 async function end(
   { task }: Bench,
@@ -447,7 +449,7 @@ describe('source of the firmware file', () => {
 });
 
 describe('management.update_firmware', () => {
-  const images = redfishManagement.steps!.find((one) => one.step === 'update_firmware')!;
+  const images = redfishManagement.steps!.find((candidate) => candidate.step === 'update_firmware')!;
   const CONTENT = 'firmware bios 2.0';
   const sha256 = createHash('sha256').update(CONTENT).digest('hex');
   const updates = ({ node }: Bench): unknown => node().driver_internal_info['firmware_updates'];

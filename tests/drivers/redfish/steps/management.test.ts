@@ -53,7 +53,8 @@ describe('driver_info', () => {
     [{ ...A, redfish_tls_minimum_version: 1.2 }, tls('1.2')],
   ])('validate rejects %j with the message of Ironic', async (info, message) => {
     const { task } = bench({ node: { driver_info: info } });
-    for (const one of [redfishPower, redfishManagement]) await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
+    for (const item of [redfishPower, redfishManagement])
+      await expect(item.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
   it.each(['ftp://x', 'http://', 'http://h:99999'])('redfishSystem rejects the unreachable address %s', async (bad) => {
     await expect(redfishSystem(bench({ node: { driver_info: { ...A, redfish_address: bad } } }).task)).rejects.toMatchObject({

@@ -8,7 +8,12 @@ import { bmcTask } from '../../bmc-task';
 
 const GIB = 2 ** 30;
 const drive = (id: string, gib: number, more: Partial<Drive> = {}): Drive => ({
-  ...{ path: `/d/${id}`, id, controller: 'C', mediaType: 'HDD', protocol: 'SAS', bytes: gib * GIB },
+  path: `/d/${id}`,
+  id,
+  controller: 'C',
+  mediaType: 'HDD',
+  protocol: 'SAS',
+  bytes: gib * GIB,
   ...more,
 });
 const four = ['a', 'b', 'c', 'd'].map((id) => drive(id, 100));
@@ -87,7 +92,7 @@ describe('steps', () => {
         return { status: 200, body: { Members: members, '@Redfish.OperationApplyTimeSupport': { SupportedValues: times } } };
       if (path in tasks) return tasks[path];
       if (method === 'DELETE')
-        members.splice(0, members.length, ...members.filter((one) => (one as { '@odata.id': string })['@odata.id'] !== path));
+        members.splice(0, members.length, ...members.filter((member) => (member as { '@odata.id': string })['@odata.id'] !== path));
       else if (method === 'POST' && path === VOLUMES) {
         const made = `${VOLUMES}/${members.length + 1}`;
         members.push(link(made));
@@ -105,7 +110,9 @@ describe('steps', () => {
   const bench = (asked: readonly RequestedDisk[] = [disk('1', 10, { volume_name: 'root', is_root_volume: true })]) =>
     bmcTask({
       node: {
-        ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: service.url } },
+        driver: 'redfish',
+        provision_state: 'cleaning',
+        driver_info: { redfish_address: service.url },
         ...(asked.length > 0 ? { target_raid_config: { logical_disks: asked } } : {}),
       },
       driver: { raid: redfishRaid, deploy: fakeDeploy },
@@ -125,7 +132,10 @@ describe('steps', () => {
     const { task, node, events } = bench();
     expect(await run(task, 'create')).toEqual({ kind: 'wait', pollEvery: 60 });
     expect(service.asked.find(({ method }) => method === 'POST')!.body).toEqual({
-      ...{ RAIDType: 'RAID1', CapacityBytes: 10 * GIB, Name: 'root', '@Redfish.OperationApplyTime': 'OnReset' },
+      RAIDType: 'RAID1',
+      CapacityBytes: 10 * GIB,
+      Name: 'root',
+      '@Redfish.OperationApplyTime': 'OnReset',
       Links: { Drives: [link('/d/a'), link('/d/b')] },
     });
     expect(events).toEqual(['power: rebooting']);
@@ -187,7 +197,7 @@ describe('steps', () => {
     service.reply = (request, ...more) => (request.method === 'DELETE' ? { status, body: {} } : reply(request, ...more));
     const ended = run(task, 'delete').catch(() => ({ kind: 'failed' }));
     expect(await ended).toMatchObject(outcome);
-    expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
+    expect(sent().filter((candidate) => candidate.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
   });
   it('use no drive of an existing volume, and no hot spare', async () => {
     const { task } = bench();

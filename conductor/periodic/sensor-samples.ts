@@ -18,7 +18,7 @@ export const healthSamples = (
   { health }: Readings,
 ): readonly Sample<`baremetal_${SensorHealth['kind']}_status`>[] =>
   health
-    .filter((one) => one.kind === kind)
+    .filter((candidate) => candidate.kind === kind)
     .map(({ sensor, entity, bad }) => [{ ...nodeLabels(node), entity_id: entity, sensor_id: sensor }, bad ? 1 : 0]);
 export const timeSample = (node: NodeIdentity, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [
   nodeLabels(node),

@@ -1,8 +1,8 @@
 /** Reads the BIOS settings and the firmware versions of the machine, and saves them. */
 import { Fault, reasonOf } from '../../model/errors';
-import type { NodeTask } from './node-task';
-import { isInterrupted } from './interruption';
-import { validateInterface } from './validate';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+import { validateInterface } from '../core/validate';
 
 /** Runs `work` if the interface is valid. A failure is only logged. */
 async function logFailure(task: NodeTask, kind: 'bios' | 'firmware', work: () => Promise<void>): Promise<void> {

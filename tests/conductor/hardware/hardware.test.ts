@@ -1,5 +1,5 @@
 /** Which interfaces are enabled, and the defaults of a hardware type. */
-import { createHardware } from '../../../conductor/core/create-hardware';
+import { createHardware } from '../../../conductor/hardware/create-hardware';
 import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { HARDWARE, conductorOptions, interfacesOf, newMachine } from '../../support/conductor';
