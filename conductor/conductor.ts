@@ -39,7 +39,7 @@ export interface Calls {
   /** Missing interfaces become the defaults of the hardware type. Throws when the type or an interface is not enabled (400). */
   createNode(node: NewNode): Promise<NodeRecord>;
   /** Checks the state, `protected` and `retired`, and the interfaces against the hardware type. Reserves nothing; throws NodeLocked. */
-  updateNode(uuid: string, changes: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord>;
+  updateNode(uuid: string, changes: NodeChanges, resetInterfaces: boolean, read?: AlreadyRead<NodeRecord>): Promise<NodeRecord>;
   deleteNode(uuid: string): Promise<void>;
   setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
   /** Interface kind (all but vendor) → whether the node has what the interface needs. */

@@ -99,8 +99,12 @@ export interface Task {
   groupPorts(group: Partial<PortgroupRecord>, ports: readonly string[]): Promise<PortgroupRecord>;
   /** Removes a portgroup. Its ports stay. */
   ungroupPorts(uuid: string): Promise<void>;
-  /** Sets keys of driver_internal_info; `undefined` removes one. */
-  saveInternal(keys: InternalChanges): Promise<void>;
+  /**
+   * Sets keys of driver_internal_info; `undefined` removes one.
+   * @param when `with next`: with the next write, at the latest that of the node's release. For what is read again if this conductor dies
+   * before, and on which nothing outside the database depends
+   */
+  saveInternal(keys: InternalChanges, when?: 'now' | 'with next'): Promise<void>;
   /**
    * Reports the progress of the running step to listeners of events. Absent: there are no events.
    * @param bytes of the image that the step writes

@@ -55,9 +55,10 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
     owner,
     parent_node: parent,
   };
-  await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, context);
+  const alive = await context.current.conductors();
+  checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, alive);
   const made = await withNotifications(context, request, 'node', 'create', node, () => conductor.createNode(node));
-  return { status: 201, bytes: await nodeBytes(made, request, context), headers: location(base, `nodes/${made.uuid}`) };
+  return { status: 201, bytes: await nodeBytes(made, request, context, { alive }), headers: location(base, `nodes/${made.uuid}`) };
 }
 
 async function showNode(request: RequestOf<'showNode'>, context: ApiContext): Promise<Answer> {
@@ -72,7 +73,7 @@ async function showNode(request: RequestOf<'showNode'>, context: ApiContext): Pr
     minor,
   );
   checkNodeFields(fields, rows);
-  return { status: 200, bytes: await nodeBytes(node, request, context, fields) };
+  return { status: 200, bytes: await nodeBytes(node, request, context, { fields }) };
 }
 
 async function deleteNode(request: RequestOf<'deleteNode'>, context: ApiContext): Promise<Answer> {

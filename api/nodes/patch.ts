@@ -1,9 +1,11 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
+import { AlreadyRead } from '../../conductor/conductor';
 import { invalid, Fault } from '../../model/errors';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
+import type { AliveConductors } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { checkInPlaceOf } from '../pipeline/access';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../pipeline/node-find';
@@ -64,9 +66,10 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
   }
 }
 
-/** `parentUuid`: of the parent that the patch names. */
+/** `parentUuid`: of the parent that the patch names. `alive`: the conductors. */
 interface FoundNode extends Found<NodeRecord> {
   readonly parentUuid?: string;
+  readonly alive: AliveConductors;
 }
 async function find(patch: readonly PatchOperation[], request: UpdateRequest, context: ApiContext): Promise<FoundNode> {
   const { minor, params } = request;
@@ -77,12 +80,13 @@ async function find(patch: readonly PatchOperation[], request: UpdateRequest, co
   checkState(node, patch, request, context);
   await checkAllocation(node, patch, context);
   for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params.node_ident}: Cannot change name to invalid name`);
-  return { record: node, ...(linked ? { parentUuid: linked.uuid } : {}) };
+  const alive = await context.current.conductors();
+  return { record: node, alive, ...(linked ? { parentUuid: linked.uuid } : {}) };
 }
 
 async function checkChanges(
   given: NodeChanges,
-  { record: node }: FoundNode,
+  { record: node, alive }: FoundNode,
   { minor, params }: UpdateRequest,
   context: ApiContext,
 ): Promise<NodeChanges> {
@@ -98,7 +102,7 @@ async function checkChanges(
   await checkChassis(changes.chassis_uuid, context);
   if (changes.chassis_uuid === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const after: NodeRecord = { ...node, ...changes };
-  await checkServed(after, context);
+  checkServed(after, alive);
   if (after.driver !== node.driver && node.console_enabled)
     throw conflict(`Node ${params.node_ident} can not update the driver while the console is enabled. Please stop the console first.`);
   return changes;
@@ -121,12 +125,13 @@ const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
   patched: (values, { parentUuid }) => (parentUuid === undefined ? values : { ...values, parent_node: parentUuid }),
   checkChanges,
   alwaysUpdates: true,
-  update: ({ uuid }, changes, { conductor }, { query }) => conductor.updateNode(uuid, changes, query.reset_interfaces === true),
+  update: (node, changes, { conductor }, { query }) =>
+    conductor.updateNode(node.uuid, changes, query.reset_interfaces === true, new AlreadyRead(node)),
 };
 
 export const nodePatchHandlers = {
-  updateNode: async (request, context) => ({
-    status: 200,
-    bytes: await nodeBytes(await patchRecord(NODE_PATCH, request, context), request, context),
-  }),
+  updateNode: async (request, context) => {
+    const { record, found } = await patchRecord(NODE_PATCH, request, context);
+    return { status: 200, bytes: await nodeBytes(record, request, context, { alive: found.alive }) };
+  },
 } satisfies SomeHandlers;

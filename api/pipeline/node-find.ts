@@ -4,7 +4,7 @@ import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../mo
 import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { conductorsServing } from '../../model/ring';
-import type { NodeSummary } from '../../store/store';
+import type { AliveConductors, NodeSummary } from '../../store/store';
 import type { Target } from '../../policy/vocabulary';
 import { checkPolicy } from './access';
 import type { Request, RequestOn, ApiContext } from './handler';
@@ -93,9 +93,9 @@ export async function visibleNode(ident: string, { minor, caller }: Request, con
 }
 
 /** Throws NoConductor unless an alive conductor serves the driver in the group. */
-export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
+export function checkServed(node: { readonly driver: string; readonly conductor_group: string }, { conductors }: AliveConductors): void {
   const { driver, conductor_group: group } = node;
-  if (conductorsServing((await context.current.conductors()).conductors, node).length > 0) return;
+  if (conductorsServing(conductors, node).length > 0) return;
   const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
   throw new Fault('NoConductor', { reason });
 }

@@ -89,13 +89,17 @@ function differences<RecordType extends ResourceRecord>(
   return changes as ChangesOf<RecordType>;
 }
 
-/** Executes the PATCH. @returns the record afterwards */
+/** Executes the PATCH. `record`: afterwards. */
 export async function patchRecord<
   RecordType extends ResourceRecord,
   Name extends keyof Inputs,
   FoundType extends Found<RecordType>,
   RequestType extends PatchRequest,
->(steps: PatchSteps<RecordType, Name, FoundType, RequestType>, request: RequestType, context: ApiContext): Promise<RecordType> {
+>(
+  steps: PatchSteps<RecordType, Name, FoundType, RequestType>,
+  request: RequestType,
+  context: ApiContext,
+): Promise<{ readonly record: RecordType; readonly found: FoundType }> {
   const { schema } = steps;
   const patch = request.body;
   const rows = context.document.fields(schema);
@@ -112,7 +116,8 @@ export async function patchRecord<
   const values = (await steps.checkPatched?.(checked, found, patch, request, context)) ?? checked;
   const different = differences(before, columnsOf(values), patchable);
   const changes = (await steps.checkChanges?.(different, found, request, context)) ?? different;
-  return withNotifications(context, request, notificationName(schema), 'update', { ...before, ...changes }, async () =>
+  const record = await withNotifications(context, request, notificationName(schema), 'update', { ...before, ...changes }, async () =>
     steps.alwaysUpdates || Object.keys(changes).length > 0 ? steps.update(before, changes, context, request) : before,
   );
+  return { record, found };
 }

@@ -5,7 +5,7 @@ import { isObject } from '../../model/json';
 import type { ConductorRecord, NodeRecord } from '../../model/records';
 import { conductorOf } from '../../model/ring';
 import { isGateOpen, REWRITES, type Rewrite } from '../../model/versions';
-import type { NodeSummary } from '../../store/store';
+import type { AliveConductors, NodeSummary } from '../../store/store';
 import type { FieldRow } from '../schema/document';
 import { columnsOf } from './fields';
 import { shapeOf } from './fragments';
@@ -120,19 +120,21 @@ export function nodePresenter(
 /**
  * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
  * @param node the record, or its head if the cached fragment may be enough
+ * @param alive the conductors, if the request has read them
  */
 export async function nodeBytes(
   node: NodeSummary | NodeRecord,
   request: Request,
   context: ApiContext,
-  fields?: readonly string[],
+  { fields, alive }: { readonly fields?: readonly string[] | undefined; readonly alive?: AliveConductors } = {},
 ): Promise<readonly Buffer[]> {
   const { document, current, fragments, store } = context;
   const { base, minor } = request;
   const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
   const view = { base, minor, rows };
   const access = nodeAccess(request, context, rows, false);
-  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
+  const { version: word, conductors } =
+    alive ?? (await current.conductors('conductors_version' in node ? node.conductors_version : undefined));
   const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
   const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
     shape: (value) => shape + access.to(value).key,

@@ -284,7 +284,8 @@ export async function updateOf<RecordType extends ResourceRecord, Name extends k
 ): Promise<Answer> {
   // A resource without a step of its own finds nothing but the record.
   const find = async () => ({ record: await recordOf(resource, `${resource.policy}:update`, request, context) }) as Before;
-  return { status: 200, body: presenterOf(resource, request, context)(await patchRecord({ find, ...resource }, request, context)) };
+  const { record } = await patchRecord({ find, ...resource }, request, context);
+  return { status: 200, body: presenterOf(resource, request, context)(record) };
 }
 
 export async function removeOf<RecordType extends ResourceRecord>(

@@ -13,6 +13,8 @@ export interface Validation {
 export class AlreadyRead<T> {
   constructor(readonly record: T) {}
 }
+/** Undefined: nothing was read. From another process, any value may arrive. */
+export const recordOf = <T>(read: AlreadyRead<T> | undefined): T | undefined => (read instanceof AlreadyRead ? read.record : undefined);
 /** The arguments of a provision verb, named like the keys of the request body. */
 export interface ProvisionArgs {
   readonly configdrive?: string | JsonObject | null;

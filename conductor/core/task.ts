@@ -6,7 +6,7 @@ import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, 
 import type { InternalChanges } from '../../model/internal-info';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
-import { nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
+import { isWaiting, nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { Store } from '../../store/store';
 import { volumesOf } from '../../store/volumes';
@@ -223,6 +223,8 @@ function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeCha
   const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(context.clock.now()) };
   const write: NodeWrite = { changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] };
   const announce = (after: NodeRecord): void => {
+    // Otherwise the check would reserve the node in vain.
+    if (!isWaiting(to) && stateRow(to).working !== true) context.heartbeats.forget(uuid);
     recordTransitionMetrics(context, uuid, from, event, to);
     notifyProvision(context, node, after, event);
     log.info(`node ${after.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: after.last_error });
@@ -261,7 +263,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     save: (changes) => put({ ...EMPTY_WRITE, changes }),
     portgroups: () => store.portgroups.list({ where: { node_uuid: uuid } }),
     ...portWrites(uuid, { put: (also) => put(EMPTY_WRITE, also), ports: () => ports, keep: (changed) => (ports = changed) }),
-    saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
+    saveInternal: async (internal, when = 'now') => (when === 'now' ? put({ ...EMPTY_WRITE, internal }) : task.note({}, internal)),
     reportProgress: (kind, step, percent, bytes) =>
       store.events.add(own.node, 'progress', progressOf(own.node, kind, step, percent, bytes)),
     note: (changes, internal = {}, history = []) => own.note({ changes, internal, history }),
@@ -354,17 +356,26 @@ const CHANGE_TRIES = 10;
  * Changes a node without a reservation, in one conditional statement: the row must be as `decide` read it, and not reserved. For changes
  * that need no machine. Retried like a reservation. Throws NodeLocked, NodeNotFound.
  * @param also writes more in the same transaction
+ * @param read the node as the request has read it, for the first attempt
  */
 export const changeUnlocked = (
   context: Context,
   uuid: string,
   decide: (node: NodeRecord) => Promise<NodeChanges>,
-  also?: (node: NodeRecord, changes: NodeChanges) => ((store: Store) => Promise<void>) | undefined,
-): Promise<NodeRecord> =>
-  whenFree(context, uuid, true, async () => {
+  {
+    also,
+    read,
+  }: {
+    readonly also?: (node: NodeRecord, changes: NodeChanges) => ((store: Store) => Promise<void>) | undefined;
+    readonly read?: NodeRecord | undefined;
+  } = {},
+): Promise<NodeRecord> => {
+  let known = read?.reservation === null ? read : undefined;
+  return whenFree(context, uuid, true, async () => {
     const { store } = context;
     for (let tried = 0; tried < CHANGE_TRIES; tried++) {
-      const node = await store.nodes.find(uuid);
+      const node = known ?? (await store.nodes.find(uuid));
+      known = undefined;
       if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
       const changes = await decide(node);
       const write = ({ nodes }: Store) => nodes.updateUnlocked(uuid, changes, node.revision);
@@ -380,6 +391,7 @@ export const changeUnlocked = (
     }
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
+};
 
 const isGone = (error: unknown): boolean => error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound');
 /** Ends the reservation. Noted changes that cannot be written are dropped, and the log says so: they must not keep the node reserved. */

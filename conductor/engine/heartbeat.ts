@@ -10,7 +10,7 @@ import type { Heartbeat, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import { isDatabaseDown, retryWhileDatabaseDown } from '../../store/database-retry';
 import type { AgentNode } from '../../store/store';
-import { AlreadyRead } from '../core/call-types';
+import { type AlreadyRead, recordOf } from '../core/call-types';
 import type { Context } from '../core/context';
 import { startTask } from '../core/task';
 import { tokenIsRight } from '../runtime/token';
@@ -42,8 +42,7 @@ function checkHeartbeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): 
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
 export async function heartbeat(context: Context, ident: string, beat: Heartbeat, read?: AlreadyRead<AgentNode>): Promise<void> {
   const { store, clock, options, log, metrics } = context;
-  // From another process, any value may arrive.
-  const node = read instanceof AlreadyRead ? read.record : await store.nodes.findAgent(ident);
+  const node = recordOf(read) ?? (await store.nodes.findAgent(ident));
   const { uuid } = node;
   const count = (outcome: string): void => metrics.count('bloomery_heartbeats_total', { state: node.provision_state, outcome });
   try {

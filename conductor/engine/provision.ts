@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { VERBS, nextState, stateRow, type Event } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
-import { AlreadyRead, type ProvisionArgs } from '../core/call-types';
+import { type AlreadyRead, type ProvisionArgs, recordOf } from '../core/call-types';
 import { countTowards } from '../core/concurrency';
 import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
@@ -48,7 +48,7 @@ export async function provision(
   if (event) await checkLimit(context, event);
   // The API checked the node's state already; the state under the lock counts.
   // These act on the machine, or on work that waits.
-  const unreserved = event === 'abort' || event === 'unhold' ? undefined : { read: read instanceof AlreadyRead ? read.record : undefined };
+  const unreserved = event === 'abort' || event === 'unhold' ? undefined : { read: recordOf(read) };
   await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true, unreserved }, async (task) => {
     const { provision_state: state } = task.node;
     if (event === undefined || nextState(state, event) === undefined)

@@ -14,6 +14,7 @@ import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/sta
 import { MAX_TRAITS } from '../../model/traits';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
+import { type AlreadyRead, recordOf } from '../core/call-types';
 import { changeUnlocked, withTask } from '../core/task';
 
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
@@ -133,7 +134,13 @@ function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges,
 }
 
 /** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid, ParentNode… (400); DuplicateName. */
-export async function updateNode(context: Context, uuid: string, requested: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
+export async function updateNode(
+  context: Context,
+  uuid: string,
+  requested: NodeChanges,
+  resetInterfaces: boolean,
+  read?: AlreadyRead<NodeRecord>,
+): Promise<NodeRecord> {
   const changes =
     requested.conductor_group === undefined ? requested : { ...requested, conductor_group: requested.conductor_group.toLowerCase() };
   const decide = async (node: NodeRecord): Promise<NodeChanges> => {
@@ -146,9 +153,10 @@ export async function updateNode(context: Context, uuid: string, requested: Node
     checkSizes(uuid, changes.properties);
     return { ...changes, ...follows, ...interfaces };
   };
-  return changeUnlocked(context, uuid, decide, (node, { allocation_uuid: allocation }) =>
-    allocation === null ? endAllocation(node) : undefined,
-  );
+  return changeUnlocked(context, uuid, decide, {
+    also: (node, { allocation_uuid: allocation }) => (allocation === null ? endAllocation(node) : undefined),
+    read: recordOf(read),
+  });
 }
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, NodeHasChildren, InvalidState. */

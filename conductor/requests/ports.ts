@@ -30,12 +30,17 @@ async function joinNetwork(store: Store, { uuid, portgroup_uuid: group, physical
 
 /** Throws NodeNotFound, MACAlreadyExists, PortAlreadyExists, Conflict. Does not lock the node, as in Ironic. */
 export async function createPort({ store }: Context, port: NewPort): Promise<PortRecord> {
-  await store.nodes.find(port.node_uuid);
-  if (!port.portgroup_uuid) return store.ports.create(port);
-  return store.transaction(async (inner) => {
-    await joinNetwork(inner, port);
-    return inner.ports.create(port);
-  });
+  try {
+    if (!port.portgroup_uuid) return await store.ports.create(port);
+    return await store.transaction(async (inner) => {
+      await joinNetwork(inner, port);
+      return inner.ports.create(port);
+    });
+  } catch (error) {
+    // That the node does not exist comes before other faults.
+    await store.nodes.find(port.node_uuid);
+    throw error;
+  }
 }
 
 /** Throws PortNotFound, NodeLocked, InvalidState, MACAlreadyExists, Conflict. */

@@ -13,10 +13,12 @@ export interface HeartbeatBuffer {
   stamp(nodeUuid: string, agentUrl: string): void;
   /** The running step was checked, and still runs. */
   stepChecked(nodeUuid: string): void;
-  /** Whether the step was checked, maybe less than a second ago. */
+  /** Whether the step was checked less than a second ago, so that its next check is postponed. */
   isChecked(nodeUuid: string): boolean;
   /** Returns whether the step was checked less than a second ago. Then `check` runs once after that second, for all calls until then. */
   postpone(nodeUuid: string, check: () => void): boolean;
+  /** The node does not wait any more: drops its postponed check. */
+  forget(nodeUuid: string): void;
   /** Writes the times that are not written yet. */
   close(): Promise<void>;
 }
@@ -52,7 +54,9 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
 
   /** When each node was checked last, the earliest first. */
   const times = new Map<string, number>();
-  const waiting = new Set<string>();
+  const waiting = new Map<string, AbortController>();
+  /** Milliseconds until the node's step may be checked again. */
+  const untilCheck = (nodeUuid: string): number => (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
   return {
     stamp: (nodeUuid, agentUrl) => {
       stamps.set(nodeUuid, { nodeUuid, agentUrl, at: bareTimestamp(clock.now()) });
@@ -67,20 +71,27 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
       times.delete(nodeUuid);
       times.set(nodeUuid, now);
     },
-    isChecked: (nodeUuid) => times.has(nodeUuid) || waiting.has(nodeUuid),
+    isChecked: (nodeUuid) => waiting.has(nodeUuid) || untilCheck(nodeUuid) > 0,
     postpone: (nodeUuid, check) => {
       if (waiting.has(nodeUuid)) return true;
-      const wait = (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
+      const wait = untilCheck(nodeUuid);
       if (wait <= 0) return false;
-      waiting.add(nodeUuid);
+      const dropped = new AbortController();
+      waiting.set(nodeUuid, dropped);
       void clock
-        .sleep(wait, signal)
+        .sleep(wait, AbortSignal.any([signal, dropped.signal]))
         .catch(() => {})
         .finally(() => {
+          if (dropped.signal.aborted) return;
           waiting.delete(nodeUuid);
           if (!signal.aborted) check();
         });
       return true;
+    },
+    forget: (nodeUuid) => {
+      times.delete(nodeUuid);
+      waiting.get(nodeUuid)?.abort();
+      waiting.delete(nodeUuid);
     },
     close: async () => {
       await writing;

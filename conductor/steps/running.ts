@@ -112,7 +112,7 @@ export async function runSteps(
     }
     task.note({ [column]: {} }, { [index]: at + 1 });
   }
-  // The machine may be powered off next: before that, the row must show that all steps are done.
-  await task.write({}, {});
+  // The machine may be powered off next: before that, the row must show that all steps are done. Without steps, the flow may begin again.
+  if (positionOf(task, kind).steps.length > 0) await task.write({}, {});
   return done;
 }

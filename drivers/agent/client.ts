@@ -66,22 +66,30 @@ const POLL_PAUSE_MS = 1000;
 /** Spreads the creation of TLS contexts and connections (about 2 ms each) over time: hundreds of agents may become ready at once. */
 const nextTurn = createTurns(2);
 
-/** Gives `work` a client of the node's agent, and closes its connections afterwards. */
+/** A flow sends several commands, and a heartbeat after a check of a step is checked a second later. Servers close idle connections later. */
+const KEEP_ALIVE_MS = 2000;
+/** A pool for each way to verify agents. Connections to one address are shared by tasks that trust the same authorities. */
+const pools = new WeakMap<SecureContext, Map<string, Agent>>();
+async function poolOf(task: Task): Promise<Agent> {
+  const { secureContext, ...verification } = await trust(task);
+  const connect = { ...verification, timeout: task.options['agent.command_timeout'] * 1000 };
+  const same = pools.get(secureContext) ?? new Map<string, Agent>();
+  pools.set(secureContext, same);
+  const key = JSON.stringify(connect);
+  const pool =
+    same.get(key) ?? createAgent({ connect: { ...connect, secureContext }, bodyBytes: MAX_ANSWER_BYTES, keepAliveMs: KEEP_ALIVE_MS });
+  same.set(key, pool);
+  return pool;
+}
+
+/** Gives `work` a client of the node's agent. */
 export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Promise<T>): Promise<T> {
   const url = task.node.driver_internal_info['agent_url'];
   if (typeof url !== 'string' || url === '') {
     throw new AgentError('unreachable', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
   await nextTurn();
-  const dispatcher = createAgent({
-    connect: { ...(await trust(task)), timeout: task.options['agent.command_timeout'] * 1000 },
-    bodyBytes: MAX_ANSWER_BYTES,
-  });
-  try {
-    return await work(createClient(task, withoutEndSlashes(url), dispatcher));
-  } finally {
-    await dispatcher.destroy();
-  }
+  return work(createClient(task, withoutEndSlashes(url), await poolOf(task)));
 }
 
 interface AgentRequest {

@@ -23,8 +23,18 @@ const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
   ports: task.ports.map(portForAgent),
 });
 
-/** See DeployInterface.agentSteps. Throws AgentError, or an Error for a response that is not a list of steps. */
-export async function agentSteps(task: Task, kind: AgentStepKind): Promise<readonly PlannedStep[] | undefined> {
+/** Below it, the steps cannot make the record too large for the write that they are saved with. Characters of their JSON. */
+const FEW_STEPS = 64 * 1024;
+
+/**
+ * See DeployInterface.agentSteps. Throws AgentError, or an Error for a response that is not a list of steps.
+ * @param when to save them; a conductor that takes over asks for them again
+ */
+export async function agentSteps(
+  task: Task,
+  kind: AgentStepKind,
+  when: 'now' | 'with next' = 'with next',
+): Promise<readonly PlannedStep[] | undefined> {
   const command = await unlessBusy(
     withAgent(task, (agent) => agent.command(`${kind}.get_${kind}_steps`, view(task, false), { wait: true })),
   );
@@ -40,11 +50,12 @@ export async function agentSteps(task: Task, kind: AgentStepKind): Promise<reado
   const steps = given.map((step) => plannedStep(kind, step, complaint));
   const [bytes, most] = [JSON.stringify([steps, version]).length, 1024 * task.options['agent.max_steps_size']];
   if (bytes > most) throw new Error(`${complaint} result. It has ${bytes} characters; [agent]max_steps_size allows ${most}.`);
-  await task.saveInternal({
+  const found = {
     hardware_manager_version: version,
     ...setting(`agent_cached_${kind}_steps`, byInterface(steps)),
     ...setting(`agent_cached_${kind}_steps_refreshed`, bareTimestamp(task.clock.now())),
-  });
+  };
+  await task.saveInternal(found, bytes < FEW_STEPS ? when : 'now');
   return steps;
 }
 
@@ -162,7 +173,8 @@ async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, com
 /** The agent's hardware managers changed: reads their steps again and restarts this one. Fails when nothing changed. */
 async function restartStep(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const before = JSON.stringify(task.node.driver_internal_info['hardware_manager_version']);
-  const steps = await agentSteps(task, kind);
+  // Before the agent gets the step.
+  const steps = await agentSteps(task, kind, 'now');
   if (steps === undefined) return wait;
   const after = JSON.stringify(task.node.driver_internal_info['hardware_manager_version']);
   if (before === after)

@@ -53,7 +53,7 @@ export function isoTimestamp(text: string): string {
   return `${text.slice(0, blank)}T${seconds}.${(point < 0 ? '' : text.slice(point + 1, end)).padEnd(6, '0')}+00:00`;
 }
 /** Parsers of values for these connections only, because pg's own table is global. */
-const typeParsers: CustomTypesConfig = {
+export const TYPE_PARSERS: CustomTypesConfig = {
   getTypeParser: ((oid: number) => {
     if (oid === INT8) return Number;
     if (oid === TIMESTAMPTZ) return isoTimestamp;
@@ -111,7 +111,7 @@ function connectionSettings(connection: string, patient: boolean) {
     application_name: patient ? 'bloomery-db' : SERVER,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    types: typeParsers,
+    types: TYPE_PARSERS,
   };
 }
 
@@ -126,13 +126,15 @@ const hasValues = (statement: unknown): statement is { readonly values: readonly
   !('submit' in statement);
 /** The protocol counts the values of a statement in 16 bits. */
 const MAX_VALUES = 65_535;
-function cleanedValues(values: readonly unknown[]): unknown[] {
+/** The values of a statement, as the database accepts them. */
+export function cleanedValues(values: readonly unknown[]): unknown[] {
   if (values.length > MAX_VALUES) throw new RangeError(`a statement has ${values.length} values; ${MAX_VALUES} are possible`);
   return values.map(bound);
 }
 /**
- * All statements send their values through `query` of their connection, so this is the one place that cleans texts: no table can forget
- * it, and no text of a machine can make the write of its own error fail. JSON is cleaned where it is encoded (storableJson).
+ * Prepared statements clean their values themselves (prepared.ts). All others send them through `query` of their connection, so that no
+ * table can forget it, and no text of a machine can make the write of its own error fail. JSON is cleaned where it is encoded
+ * (storableJson).
  */
 function cleanValues(connection: Client): void {
   const query = connection.query.bind(connection) as (...all: unknown[]) => unknown;

@@ -5,7 +5,9 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
+import { cleanedValues, TYPE_PARSERS } from './connection';
 import { run } from './faults';
+import { execute } from './statement';
 
 /**
  * @param name undefined: the statement is parsed and planned each time
@@ -53,11 +55,13 @@ export function preparedOn(db: Knex): Prepared {
   return async <Row>(name: string | undefined, text: string, values: readonly unknown[], record?: object): Promise<readonly Row[]> => {
     const connection = await run(connections.acquireConnection());
     try {
-      const { rows } = await run(connection.query({ ...(name === undefined ? {} : { name }), text, values: [...values] }), record);
-      return rows as Row[];
+      return (await run(execute(connection, TYPE_PARSERS, name, text, cleanedValues(values)), record)) as readonly Row[];
     } catch (error) {
       // The query builder emits this event for its own errors.
-      connections.emit('query-error', (error as Error).cause ?? error);
+      const reason = (error as Error).cause ?? error;
+      // Its stack leads to the socket, and not to the caller of the statement.
+      if (reason instanceof Error) Error.captureStackTrace(reason);
+      connections.emit('query-error', reason);
       throw error;
     } finally {
       await connections.releaseConnection(connection);

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { InternalKey } from '../../model/internal-info';
 import type { NodeRecord } from '../../model/records';
-import { batched } from '../sql/batch';
+import { asked, batched, eachOf } from '../sql/batch';
 import { run } from '../sql/faults';
 import type { Prepared } from '../sql/prepared';
 import { applyPaging, applyProject, applyWhere, contains, ownedVersionsOf, versionsOf } from '../sql/rows';
@@ -88,10 +88,10 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
     const found = new Map<string, number>();
     for (const key of new Set(all)) {
       const [states, limit, group] = JSON.parse(key) as [readonly string[], number, (string | null)?];
-      const inGroup = typeof group === 'string' ? ' AND conductor_group = $3' : '';
-      const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
-      const values = [states, limit, ...(typeof group === 'string' ? [group] : [])];
-      found.set(key, (await prepared<{ readonly count: number }>(`nodes_in_states${inGroup}`, text, values))[0]!.count);
+      const inGroup = typeof group === 'string' ? 'conductor_group = $3' : 'true';
+      const text = `SELECT count(*) AS count FROM (${eachOf('nodes', 'provision_state', '1', inGroup)} LIMIT $2) AS counted`;
+      const values = [asked(states), limit, ...(typeof group === 'string' ? [group] : [])];
+      found.set(key, (await prepared<{ readonly count: number }>(`nodes_in_states ${inGroup}`, text, values))[0]!.count);
     }
     return all.map((key) => found.get(key)!);
   });

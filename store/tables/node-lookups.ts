@@ -4,7 +4,7 @@ import { Fault } from '../../model/errors';
 import { NODE_FIELDS } from '../../model/fields';
 import { MASK } from '../../model/masks';
 import type { NodeRecord } from '../../model/records';
-import { batched } from '../sql/batch';
+import { asked, batched, eachOf } from '../sql/batch';
 import type { Prepared } from '../sql/prepared';
 import { SHARED_COLUMNS, type Columns, type OwnedVersion, type RowVersion } from '../sql/rows';
 import { isReadable } from '../sql/sizes';
@@ -15,7 +15,7 @@ export type AgentNode = Pick<
   NodeRecord,
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
-/** The columns that a lookup reads for each request. Of the objects, only the members that it needs. */
+/** The columns that a lookup reads for each request. Of the objects, only `fast_track` and `agent_secret_token`. */
 export type LookupNode = RowVersion & Pick<NodeRecord, (typeof LOOKUP_COLUMNS)[number] | 'driver_info' | 'driver_internal_info'>;
 /** The columns that the answer to a lookup shows. */
 export type AnsweredNode = RowVersion &
@@ -27,7 +27,7 @@ export interface NodeSummary extends OwnedVersion {
   readonly conductors_version: string;
 }
 export interface NodeLookups {
-  /** By UUID or name. Throws NodeNotFound. */
+  /** By UUID or name. Concurrent calls share one query. Throws NodeNotFound. */
   readonly find: (ident: string) => Promise<NodeRecord>;
   /** What a lookup checks. Throws NodeNotFound. */
   findLookup(uuid: string): Promise<LookupNode>;
@@ -57,8 +57,7 @@ export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident)
 /** False for texts that no row can have: PostgreSQL refuses U+0000 in texts and in queries. */
 export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
 
-const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
-const FIND = { uuid: findBy('uuid'), name: findBy('name') };
+const ALL = Object.keys(NODE_COLUMNS).join(', ');
 /** The members of these objects that requests of agents need. The rest may be large: the steps of agents, secrets of BMCs. */
 const MEMBERS = {
   driver_info: ['fast_track'],
@@ -74,17 +73,18 @@ const MEMBERS = {
   ],
 } as const;
 /** SQL for the object with these members, without those that are null; the whole object if PostgreSQL cannot read members of it. */
-function part(column: keyof typeof MEMBERS): string {
-  const members = MEMBERS[column].map((name) => `'${name}', ${column} -> '${name}'`);
+function part(column: keyof typeof MEMBERS, names: readonly string[] = MEMBERS[column]): string {
+  const members = names.map((name) => `'${name}', ${column} -> '${name}'`);
   const object = `jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))`;
   return NODE_COLUMNS[column] === 'json'
     ? `CASE WHEN ${isReadable(column)} THEN ${object}::json ELSE ${column} END AS ${column}`
     : `${object} AS ${column}`;
 }
-const PARTS = (Object.keys(MEMBERS) as (keyof typeof MEMBERS)[]).map(part).join(', ');
+const PARTS = `${part('driver_info')}, ${part('driver_internal_info')}`;
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
 const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'owner', 'lessee', 'management_interface'] as const;
-const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE uuid = $1`;
+const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${part('driver_info')}, ${part('driver_internal_info', ['agent_secret_token'])} FROM nodes
+  WHERE uuid = $1`;
 /** Bytes of instance_info from which the config drive is replaced. */
 const LARGE_INSTANCE = 128 * 1024;
 const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_internal_info,
@@ -92,21 +92,31 @@ const ANSWERED = `SELECT id, revision, uuid, owner, lessee, properties, driver_i
       WHEN instance_info ->> 'configdrive' IS NULL THEN instance_info
       ELSE (instance_info::jsonb || '{"configdrive": "${MASK}"}')::json END AS instance_info
   FROM nodes WHERE uuid = $1`;
-/** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
-const summariesBy = (condition: string): string =>
-  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
+const SUMMARY = 'id, uuid, name, revision, owner, lessee';
+const VERSION = `coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version`;
+/** One row needs no join. */
+const summaryBy = (column: string): string => `SELECT ${SUMMARY}, ${VERSION} FROM nodes WHERE ${column} = $1`;
+const summariesBy = (column: string): string => `SELECT summaries.*, ${VERSION} FROM (${eachOf('nodes', column, SUMMARY)}) AS summaries`;
 
 export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
+  const findBy = (column: 'uuid' | 'name') =>
+    batched(async (idents: readonly string[]) => {
+      // One row needs no join.
+      if (idents.length === 1) return prepared<NodeRecord>(`node_${column}`, `SELECT ${ALL} FROM nodes WHERE ${column} = $1`, idents);
+      const nodes = await prepared<NodeRecord>(`nodes_${column}`, eachOf('nodes', column, ALL), [asked(idents)]);
+      const found = new Map(nodes.map((node) => [node[column], node]));
+      return idents.map((ident) => found.get(ident));
+    });
+  const finds = { uuid: findBy('uuid'), name: findBy('name') };
   const find = async (ident: string): Promise<NodeRecord> => {
-    const column = identColumn(ident);
-    const [node] = findable(ident) ? await prepared<NodeRecord>(`node_${column}`, FIND[column], [ident]) : [];
+    const node = findable(ident) ? await finds[identColumn(ident)](ident) : undefined;
     if (!node) throw new Fault('NodeNotFound', { node: ident });
     return node;
   };
   const agentsBy = (column: 'uuid' | 'name') =>
     batched(async (idents: readonly string[]) => {
-      const text = `SELECT ${AGENT_COLUMNS.join(', ')}, ${PARTS} FROM nodes WHERE ${column} = ANY($1)`;
-      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [idents])).map((node) => [node[column], node]));
+      const text = eachOf('nodes', column, `${AGENT_COLUMNS.join(', ')}, ${PARTS}`);
+      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [asked(idents)])).map((node) => [node[column], node]));
       return idents.map((ident) => found.get(ident));
     });
   const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
@@ -135,12 +145,11 @@ export function nodeLookupsOn(prepared: Prepared, clock: Clock): NodeLookups {
       for (const column of ['uuid', 'name'] as const) {
         const matching = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
         if (matching.length === 0) continue;
-        const [how, value] = matching.length === 1 ? ['= $1', matching[0]!] : ['= ANY($1)', matching];
-        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
-          value,
-          timeout,
-          aliveCheckTime(clock),
-        ]);
+        const [name, text, value] =
+          matching.length === 1
+            ? [`summary_${column}`, summaryBy(column), matching[0]!]
+            : [`summaries_${column}`, summariesBy(column), asked(matching)];
+        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(name, text, [value, timeout, aliveCheckTime(clock)]);
         for (const summary of summaries) found.set(summary[column]!, summary);
       }
       return idents.map((ident) => found.get(ident));

@@ -5,7 +5,7 @@ import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { PORT_FIELDS } from '../../model/fields';
 import type { NewPort, PortChanges, PortRecord } from '../../model/records';
-import { batched } from '../sql/batch';
+import { asked, batched, eachOf } from '../sql/batch';
 import { run } from '../sql/faults';
 import { createTotalCheck, DEFAULT_SIZES, sizesByIds, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
@@ -44,7 +44,7 @@ export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COL
 const nameOfInsert = createNames();
 const ALL = Object.keys(PORT_COLUMNS).join(', ');
 const findBy = (column: string): string => `SELECT ${ALL} FROM ports WHERE ${column} = $1`;
-const OF_NODES = `SELECT ${ALL} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
+const OF_NODES = `${eachOf('ports', 'node_uuid', ALL)} ORDER BY found.id`;
 const BY_MACS = `SELECT ${ALL} FROM ports WHERE address = ANY($1) ORDER BY id`;
 const OWNERS_OF_MACS = 'SELECT node_uuid FROM ports WHERE address = ANY($1) GROUP BY node_uuid ORDER BY min(id)';
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
@@ -64,7 +64,7 @@ export function portsOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): P
   };
   const ofNode = batched(async (nodeUuids: readonly string[]): Promise<readonly (readonly PortRecord[])[]> => {
     const found = new Map<string, PortRecord[]>(nodeUuids.map((uuid) => [uuid, []]));
-    for (const port of await prepared<PortRecord>('ports_of_nodes', OF_NODES, [nodeUuids])) found.get(port.node_uuid)!.push(port);
+    for (const port of await prepared<PortRecord>('ports_of_nodes', OF_NODES, [asked(nodeUuids)])) found.get(port.node_uuid)!.push(port);
     return nodeUuids.map((uuid) => found.get(uuid)!);
   });
   const markerOf = async ({ marker, project }: PortFilter): Promise<PortRecord | undefined> => {

@@ -58,6 +58,13 @@ export const resourceTable =
   (db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): Table<RecordType, Required> =>
     tableOn(db, clock, sizes, definition);
 
+/** The node of a filter for all records of one node, which flows and drivers read. */
+function onlyNodeOf({ where = {}, ...more }: TableFilter<ResourceRecord & { readonly node_uuid: string | null }>): string | undefined {
+  const { node_uuid: node, ...others } = where;
+  const isOnly = [...Object.values(others), ...Object.values(more)].every((value) => value === undefined);
+  return isOnly && typeof node === 'string' ? node : undefined;
+}
+
 const nameOfInsert = createNames();
 function tableOn<RecordType extends ResourceRecord, Required extends keyof RecordType>(
   db: Knex,
@@ -115,7 +122,12 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
       return made!;
     },
 
-    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as unknown as PromiseLike<RecordType[]>),
+    async list(filter) {
+      const node = onlyNodeOf(filter);
+      if (node !== undefined)
+        return prepared<RecordType>(`${table}_of_node`, `SELECT ${all} FROM ${table} WHERE node_uuid = $1 ORDER BY id`, [node]);
+      return run(selection(filter, await markerOf(filter)).select('*') as unknown as PromiseLike<RecordType[]>);
+    },
 
     async sizes(filter) {
       const query = selection(filter, await markerOf(filter))

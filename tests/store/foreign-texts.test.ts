@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { EMPTY_WRITE } from '../../model/node-write';
 import { isStorable } from '../../model/text';
 import { connect } from '../../store/sql/connection';
+import { preparedOn } from '../../store/sql/prepared';
 import { silentLog } from '../../model/log';
 import { anyText, incompressible } from '../support/any-text';
 import { useDatabase } from '../support/database';
@@ -31,6 +32,7 @@ it('every value of every statement is cleaned, also in arrays and in transaction
         const [outside] = await ask(db);
         const [inside] = await db.transaction(async (transaction) => ask(transaction as never));
         expect(inside).toEqual(outside);
+        expect(await preparedOn(db)('cleaned', 'SELECT $1::text AS one, $2::text[] AS more', [item, [item, two]])).toEqual([outside]);
         for (const text of textsOf(outside)) expect(isStorable(text)).toBe(true);
         if (isStorable(item) && isStorable(two)) expect(outside).toEqual({ one: item, more: [item, two] });
       }),

@@ -48,7 +48,7 @@ async function planOf(
   sent.mockRestore();
   // PostgreSQL may plan a named statement without its values.
   const { rows } = await db.transaction(async (inner) => {
-    await inner.raw(`SET LOCAL plan_cache_mode = force_${name === undefined ? 'custom' : 'generic'}_plan`);
+    await inner.raw(`SET LOCAL plan_cache_mode = force_${name ? 'generic' : 'custom'}_plan`);
     await inner.raw(`PREPARE listed AS ${text.replaceAll('?', String.raw`\?`)}`);
     const literals = values.map((value) => escapeLiteral(String(value))).join(', ');
     const plan = await inner.raw<{ rows: readonly { 'QUERY PLAN': readonly { readonly Plan: Plan }[] }[] }>(

@@ -93,11 +93,12 @@ it('gives the sizes of the rows of a list, and the records by UUIDs', async () =
 it('reads the members that requests of agents need, and masks a large config drive', async () => {
   const { uuid } = await node({
     driver_info: { fast_track: true, secret: text(1) },
-    driver_internal_info: { agent_url: 'https://[::1]', agent_version: null, steps: text(100) },
+    driver_internal_info: { agent_url: 'https://[::1]', agent_secret_token: 'secret', agent_version: null, steps: text(100) },
     instance_info: { configdrive: text(200), other: 1 },
   });
   const { driver_info: info, driver_internal_info: internal } = await store.nodes.findAgent(uuid);
-  expect([info, internal]).toEqual([{ fast_track: true }, { agent_url: 'https://[::1]' }]);
-  expect(await store.nodes.findLookup(uuid)).toMatchObject({ driver_info: { fast_track: true }, driver_internal_info: internal });
+  expect([info, internal]).toEqual([{ fast_track: true }, { agent_url: 'https://[::1]', agent_secret_token: 'secret' }]);
+  const { driver_info: known, driver_internal_info: token } = await store.nodes.findLookup(uuid);
+  expect([known, token]).toEqual([{ fast_track: true }, { agent_secret_token: 'secret' }]);
   expect((await store.nodes.answered(uuid))?.instance_info).toEqual({ configdrive: '******', other: 1 });
 });

@@ -65,12 +65,29 @@ describe('the check of a step at a heartbeat', () => {
     const look = jest.fn();
     expect(beats.postpone('a', look)).toBe(false);
     beats.stepChecked('a');
+    expect([beats.isChecked('a'), beats.isChecked('b')]).toEqual([true, false]);
     expect([beats.postpone('a', look), beats.postpone('b', look), beats.postpone('a', look)]).toEqual([true, false, true]);
     await clock.advance(0.5);
     expect(look).not.toHaveBeenCalled();
     await clock.advance(0.6);
     expect(look).toHaveBeenCalledTimes(1);
+    expect(beats.isChecked('a')).toBe(false);
     expect(beats.postpone('a', look)).toBe(false);
+  });
+  it('does not run for a node that does not wait any more, and runs for its next flow', async () => {
+    const { beats, clock } = remembered();
+    const [look, next] = [jest.fn(), jest.fn()];
+    beats.stepChecked('a');
+    beats.postpone('a', look);
+    await clock.advance(0.5);
+    beats.forget('a');
+    expect(beats.postpone('a', next)).toBe(false);
+    beats.stepChecked('a');
+    expect(beats.postpone('a', next)).toBe(true);
+    await clock.advance(0.6);
+    expect(next).not.toHaveBeenCalled();
+    await clock.advance(0.6);
+    expect([look.mock.calls.length, next.mock.calls.length]).toEqual([0, 1]);
   });
   it('does not run after the conductor stops', async () => {
     const { beats, clock, stop } = remembered();

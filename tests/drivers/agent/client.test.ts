@@ -44,6 +44,12 @@ describe('command', () => {
       },
     ]);
   });
+  it('uses a connection for several commands', async () => {
+    const { task, agent } = await against(succeed);
+    for (let sent = 0; sent < 3; sent++) await withAgent(task, (one) => one.command('standby.sync', {}, { wait: true }));
+    expect(agent.asked).toHaveLength(3);
+    expect(agent.connections()).toBe(1);
+  });
   it('sends the command again when the connection breaks and the agent does not execute it', async () => {
     const { task, agent } = await against(({ method }, times) =>
       times === 1 ? 'hang up' : method === 'GET' ? { body: { commands: [] } } : succeed(),
@@ -187,6 +193,14 @@ describe('TLS verification', () => {
     const { task, agent } = await against(succeed, { ...given(), tls });
     await expect(withAgent(task, (value) => value.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
     expect(agent.asked).toEqual([]);
+  });
+  it('never uses a connection of a task that did not verify the agent', async () => {
+    const { task, agent } = await against(succeed, { options: { 'agent.verify_ca': 'False' }, tls: own });
+    await withAgent(task, (one) => one.command('standby.sync', {}));
+    const node = { driver_internal_info: { agent_url: agent.url, agent_secret_token: 's3cret' } };
+    const { task: other } = testTask({ node, options: once });
+    await expect(withAgent(other, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'unreachable' });
+    expect(agent.asked).toHaveLength(1);
   });
   it.each<[version: '1.2' | '1.3' | undefined, kind: string | undefined]>([
     ['1.2', undefined],

@@ -42,10 +42,18 @@ it('a node goes from enroll to active in few SQL statements', async () => {
   expect(await statements(lifecycle)).toBeLessThanOrEqual(21);
 });
 
-it('a verb and a heartbeat do not read again what the request has read', async () => {
+it('a change, a verb and a heartbeat do not read again what the request has read', async () => {
   const store = database.store();
   const fake = (conductor = await startFake(store, clock, FAKE));
   const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
+  const before = new AlreadyRead(await store.nodes.find(uuid));
+  const change = { extra: { rack: 1 } };
+  expect(await statements(() => fake.updateNode(uuid, change, false, before))).toBe(1);
+  // A node that has changed since is read, and changed.
+  expect(await statements(() => fake.updateNode(uuid, { ...change, description: 'later' }, false, before))).toBe(3);
+  expect(await store.nodes.find(uuid)).toMatchObject({ ...change, description: 'later' });
+  expect(await statements(() => fake.createPort({ uuid: randomUUID(), node_uuid: uuid, address: '52:54:00:00:00:01' }))).toBe(1);
+
   const read = new AlreadyRead(await store.nodes.find(uuid));
   // The ports, the event with the reservation, and the end of the flow with the end of the reservation.
   const manage = async (): Promise<void> => {

@@ -15,6 +15,19 @@ beforeEach(async () => {
   await database.clear();
 });
 
+it('finds nodes by UUIDs and names, many at once, and the same one several times', async () => {
+  const [one, two] = [await make({ name: 'one' }), await make({ name: 'two' })];
+  const wanted = [one.uuid, two.uuid, one.uuid, 'two', 'one', 'two'];
+  const found = await Promise.all(wanted.map((ident) => nodes().find(ident)));
+  expect(found).toEqual([one, two, one, two, one, two]);
+  const unknown = [randomUUID(), 'nobody', 'no\0body', '\ud800'];
+  const failed = await Promise.allSettled([...unknown, 'one'].map((ident) => nodes().find(ident)));
+  expect(failed.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error).name))).toEqual([
+    ...unknown.map(() => 'NodeNotFound'),
+    one,
+  ]);
+});
+
 describe('columns', () => {
   const kinds: Readonly<Record<string, string>> = {
     text: 'text',

@@ -19,6 +19,8 @@ export type Answer =
 export interface FakeAgent {
   readonly url: string;
   readonly asked: AgentRequest[];
+  /** How many connections it has got. */
+  connections(): number;
   close(): Promise<void>;
 }
 
@@ -57,10 +59,13 @@ export async function startFakeAgent(
   const server = tls
     ? createHttps({ cert: tls.certificate, key: tls.privateKey, ...(tls.maxVersion ? { maxVersion: tls.maxVersion } : {}) }, respond)
     : createHttp(respond);
+  let connections = 0;
+  server.on('connection', () => connections++);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    connections: () => connections,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
