@@ -1,6 +1,6 @@
 /**
  * Dispatches a parsed request to its handler. Checks route, Accept, arguments, body, version gates and policy, in Ironic's order. Refuses
- * the answer of an operation whose policy neither the dispatcher nor the handler has checked (resource/permission.ts).
+ * the answer of an operation whose policy neither the dispatcher nor the handler has checked (pipeline/permission.ts).
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
@@ -15,7 +15,7 @@ import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
 import type { Peer } from './http/source';
 import { checkOperations, checkPolicy, isOfResource } from './pipeline/access';
-import type { Answer, ApiContext, Handler, Request } from './pipeline/handler';
+import type { Answer, ApiContext, Handler, Handlers, Request } from './pipeline/handler';
 import { guardedConductor, guardedStore, requireGranted, type Permission } from './pipeline/permission';
 import { matcher } from './pipeline/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -129,7 +129,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
       store: isCheckedByHandler && operation.method !== 'GET' ? guardedStore(context.store, permission) : context.store,
     };
     // Its arguments and its body are checked now, by the document that its types come from.
-    const answer = await (handlers[operation.operationId] as Handler)(request, own);
+    const answer = await (handlers[operation.operationId as keyof Handlers] as Handler)(request, own);
     requireGranted(permission);
     return answer;
   };
