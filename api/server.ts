@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { ConductorApi } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
-import { Fault, reasonOf } from '../model/errors';
+import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
@@ -229,7 +229,7 @@ function negotiateVersion(
   if ('refusal' in result) {
     versions.headers = result.inRange ? range : {};
     // The root document responds with a fault.
-    throw path === '/' ? new Fault('NotAcceptable', { message: result.refusal }) : new Refusal(406, result.refusal, versions.headers);
+    throw path === '/' ? notAcceptable(result.refusal) : new Refusal(406, result.refusal, versions.headers);
   }
   versions.headers = Object.assign({}, range, { [HEADER]: result.used });
   return result;

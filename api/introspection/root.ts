@@ -1,5 +1,5 @@
 /** The versions of the introspection service, its resources, and its OpenAPI document. */
-import { Fault } from '../../model/errors';
+import { notFound } from '../../model/errors';
 import type { Handlers } from './handler';
 
 const linked = (base: string, path: string): object => [{ href: `${base}/${path}`, rel: 'self' }];
@@ -10,7 +10,7 @@ export const rootHandlers = {
     body: { versions: [{ id: `1.${document.max}`, status: 'CURRENT', links: linked(base, 'v1') }] },
   }),
   showVersion: async ({ params: { version }, base }, { document }) => {
-    if (version !== 'v1') throw new Fault('NotFound', { message: `Version ${version} not found.` });
+    if (version !== 'v1') throw notFound(`Version ${version} not found.`);
     const listed = document.paths.filter(({ operations }) => [...operations.values()].some((operation) => operation.listed !== null));
     return {
       status: 200,

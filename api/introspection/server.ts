@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConductorApi } from '../../conductor/conductor';
-import { Fault, reasonOf } from '../../model/errors';
+import { Fault, invalid, notAcceptable, notFound, reasonOf } from '../../model/errors';
 import type { Store } from '../../store/store';
 import { createAuth, type ServiceParts } from '../auth/auth';
 import type { AuditLog } from '../http/audit';
@@ -46,10 +46,9 @@ const PAGE_405 =
 function minorOf(header: string | undefined, max: number): number {
   if (!header || header.toLowerCase() === 'latest') return max;
   const [, major, minor] = /^\s*([+-]?\d{1,9})\s*\.\s*([+-]?\d{1,9})\s*$/.exec(header)?.map(Number) ?? [];
-  if (major === undefined || minor === undefined)
-    throw new Fault('Invalid', { message: 'Malformed API version: expected string in form of X.Y or latest' });
+  if (major === undefined || minor === undefined) throw invalid('Malformed API version: expected string in form of X.Y or latest');
   if (major === 1 && minor >= 0 && minor <= max) return minor;
-  throw new Fault('NotAcceptable', { message: `Unsupported API version ${major}.${minor}, supported range is 1.0 to 1.${max}` });
+  throw notAcceptable(`Unsupported API version ${major}.${minor}, supported range is 1.0 to 1.${max}`);
 }
 
 /** The response to an error, with its sentence and headers in ironic-inspector's form. */
@@ -94,7 +93,7 @@ function createAnswer(parts: IntrospectionParts, document: Document): (request: 
     const minor = minorOf(Array.isArray(header) ? header.join(',') : header, document.max);
     const segments = plainSegmentsOf(path);
     const place = segments.includes('') ? undefined : document.paths.find((item) => fits(item, segments));
-    if (!place) throw new Fault('NotFound', { message: MISSING });
+    if (!place) throw notFound(MISSING);
     report.route = `introspection:${place.path}`;
     const { method = 'GET' } = request;
     const { operations } = place;

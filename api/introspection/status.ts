@@ -1,6 +1,6 @@
 /** /v1/introspection of the introspection service: start, status, abort, data, reapply, and the reports of ramdisks. */
 import { bareTimestamp } from '../../model/clock';
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, notFound } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
 import { isObject } from '../../model/json';
@@ -12,7 +12,7 @@ import type { IntrospectionOperations } from '../schema/operations';
 import type { Handler, Handlers } from './handler';
 
 type OnNode = IntrospectionOperations['showData'];
-const notInCache = (uuid: string): Fault => new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
+const notInCache = (uuid: string): Fault => notFound(`Could not find node ${uuid} in cache`);
 
 /** By UUID or name. Throws NotFound. */
 async function nodeOf(store: Store, ident: string): Promise<string> {
@@ -20,7 +20,7 @@ async function nodeOf(store: Store, ident: string): Promise<string> {
     return (await store.nodes.find(ident)).uuid;
   } catch (error) {
     if (!(error instanceof Fault) || error.name !== 'NodeNotFound') throw error;
-    throw new Fault('NotFound', { message: `Node ${ident} was not found in Ironic` });
+    throw notFound(`Node ${ident} was not found in Ironic`);
   }
 }
 /** A UUID is not looked up among the nodes. */
@@ -64,13 +64,11 @@ const dataHandler =
   async ({ params }, { store, options }) => {
     const uuid = await cachedUuid(store, params.node);
     if (options['processing.store_data'] === 'none')
-      throw new Fault('NotFound', {
-        message: 'Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.',
-      });
+      throw notFound('Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.');
     const data = await store.introspections.data(uuid, which);
     if (data) return { status: 200, text: dataText(data) };
     const flag = which === 'processed' ? 'True' : 'False';
-    throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=${flag}` });
+    throw notFound(`Introspection data not found for node ${uuid}, processed=${flag}`);
   };
 
 function objectOf(body: unknown): JsonObject {
@@ -117,7 +115,7 @@ export const statusHandlers = {
     const uuid = await cachedUuid(store, params.node);
     if (data === null || Object.keys(data).length === 0) {
       const isStored = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
-      if (!isStored) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
+      if (!isStored) throw notFound(`Introspection data not found for node ${uuid}, processed=False`);
     }
     if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
     if (data && Object.keys(data).length > 0) checkReport(data);

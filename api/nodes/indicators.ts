@@ -1,5 +1,5 @@
 /** /v1/nodes/X/management/inject_nmi and indicators. */
-import { Fault } from '../../model/errors';
+import { invalidParameter } from '../../model/errors';
 import { linksTo } from '../pipeline/present';
 import { nodeOf } from '../pipeline/node-find';
 import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
@@ -8,7 +8,7 @@ import type { Answer, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../
 function indicatorOf({ params }: RequestOn<'indicator'>): readonly [component: string, name: string] {
   const text = params.indicator;
   const at = text.indexOf('@');
-  if (at < 0) throw new Fault('InvalidParameterValue', { message: `Malformed indicator name "${text}"` });
+  if (at < 0) throw invalidParameter(`Malformed indicator name "${text}"`);
   return [text.slice(at + 1), text.slice(0, at)];
 }
 

@@ -1,5 +1,5 @@
 /** /v1/nodes: create, show, delete, validate. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import type { NewNode } from '../../model/records';
@@ -28,7 +28,7 @@ function isOwnNode(request: Request, context: ApiContext): boolean {
 function ownerOf(owner: string | undefined, { caller }: Request, isOwn: boolean): string | null {
   if (caller.system || !isOwn) return owner ?? null;
   if (owner && owner !== caller.project)
-    throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
+    throw invalid('Cannot create a node as a project scoped admin with an owner other than your own project.');
   return caller.project;
 }
 

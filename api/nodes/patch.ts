@@ -1,6 +1,6 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
 import { AlreadyRead } from '../../conductor/conductor';
-import { invalid, Fault } from '../../model/errors';
+import { conflict, invalid, notAcceptable } from '../../model/errors';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -12,8 +12,6 @@ import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, n
 import { checkPatch, patchRecord, type Found, type PatchSteps } from '../pipeline/patch';
 import { nodeBytes } from '../pipeline/present';
 import type { RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
-
-const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
 /** The policies of the paths in the patch. */
 function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): ReadonlySet<string> {
@@ -100,7 +98,7 @@ async function checkChanges(
     ...(isNamed ? { instance_name: shown } : {}),
   };
   await checkChassis(changes.chassis_uuid, context);
-  if (changes.chassis_uuid === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (changes.chassis_uuid === null && minor < 25) throw notAcceptable();
   const after: NodeRecord = { ...node, ...changes };
   checkServed(after, alive);
   if (after.driver !== node.driver && node.console_enabled)

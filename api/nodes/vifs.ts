@@ -1,5 +1,5 @@
 /** /v1/nodes/X/vifs: the VIFs that tenants attach to a node. */
-import { Fault } from '../../model/errors';
+import { invalid, invalidParameter } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';
 import { nodeOf } from '../pipeline/node-find';
@@ -12,11 +12,10 @@ export const nodeVifHandlers = {
   },
   attachVif: async (request, context) => {
     const vif: Vif = request.body;
-    if (!isUuid(vif.id) && !isLogicalName(vif.id))
-      throw new Fault('InvalidParameterValue', { message: `Expected UUID or name for id: ${String(vif.id)}` });
+    if (!isUuid(vif.id) && !isLogicalName(vif.id)) throw invalidParameter(`Expected UUID or name for id: ${String(vif.id)}`);
     const node = await nodeOf(request, context, 'node:vif:attach');
     if (request.minor >= 67 && 'port_uuid' in vif && 'portgroup_uuid' in vif)
-      throw new Fault('Invalid', { message: 'Cannot specify both port_uuid and portgroup_uuid' });
+      throw invalid('Cannot specify both port_uuid and portgroup_uuid');
     await context.conductor.attachVif(node.uuid, vif);
     return { status: 204 };
   },

@@ -28,8 +28,7 @@ export function checkOperations({ paths }: Pick<Document, 'paths'>, publicOperat
   const open = operations.filter(({ policy, operationId }) => (policy === null) !== publicOperations.includes(operationId));
   const unknown = operations.filter(({ policy }) => policy !== null && !isPolicy(policy));
   const wrong = [...new Set([...open, ...unknown])].map(({ operationId }) => operationId);
-  if (wrong.length > 0)
-    throw new Error(`operations need a policy that exists (x-policy), or are public: ${wrong.join(', ')}`);
+  if (wrong.length > 0) throw new Error(`operations need a policy that exists (x-policy), or are public: ${wrong.join(', ')}`);
 }
 
 const forbidden = (policy: string): Fault => new Fault('HTTPForbidden', { resource: `baremetal:${policy}` });

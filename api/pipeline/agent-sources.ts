@@ -12,11 +12,9 @@ interface KnownInterfaces {
   readonly addresses: readonly string[];
   readonly macs: readonly string[];
 }
-type SourceStore = Pick<Store, 'leases' | 'inventories' | 'nodes'>;
-type SourceOptions = Pick<Options, 'api.agent_source_check' | 'api.agent_allowed_networks'>;
 interface AgentSourceParts {
-  readonly store: SourceStore;
-  readonly options: SourceOptions;
+  readonly store: Pick<Store, 'leases' | 'inventories' | 'nodes'>;
+  readonly options: Options;
   readonly clock: Clock;
 }
 interface AgentSources {

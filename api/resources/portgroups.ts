@@ -1,25 +1,18 @@
 /** /v1/portgroups, and the portgroups of a node. */
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, notAcceptable } from '../../model/errors';
 import { isLogicalName } from '../../model/idents';
-import type { PatchOperation } from '../../model/patch';
-import { valuesAt } from '../../model/patch';
+import { valuesAt, type PatchOperation } from '../../model/patch';
 import { str } from '../../model/python';
 import type { Inputs } from '../schema/operations';
 import type { NodeRecord, PortgroupRecord } from '../../model/records';
 import { projectOfList } from '../pipeline/access';
 import type { Present, Values } from '../pipeline/fields';
-import type { ListQuery } from '../pipeline/lists';
 import type { Found, PatchRequest } from '../pipeline/patch';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeOfList, nodeOfFilter, nodeOfNew } from '../pipeline/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type ListFilter, type ListRequest, type Resource } from '../pipeline/resource';
-import type { Request, SomeHandlers, ApiContext } from '../pipeline/handler';
+import type { Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
-type PortgroupQuery = ListQuery & {
-  readonly node?: string;
-  readonly address?: string;
-  readonly shard?: readonly string[];
-  readonly conductor_groups?: readonly string[];
-};
+type PortgroupQuery = RequestOf<'listPortgroups'>['query'];
 /** At most one filter, including the node of the path. */
 async function filter(
   request: ListRequest<PortgroupQuery>,
@@ -54,8 +47,7 @@ async function patched(
 ): Promise<Values> {
   // Ironic checks the first operation only, including paths below the field.
   const [, first] = patch[0]?.path.split('/') ?? [];
-  if (request.minor < 26 && (first === 'mode' || first === 'properties'))
-    throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (request.minor < 26 && (first === 'mode' || first === 'properties')) throw notAcceptable();
   for (const name of valuesAt(patch, '/name')) checkName(name, `Portgroup ${request.params['portgroup_ident']!}: Cannot change name to`);
   const node = await context.store.nodes.find(before.node_uuid);
   const [newNode] = valuesAt(patch, '/node_uuid');

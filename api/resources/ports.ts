@@ -1,5 +1,5 @@
 /** /v1/ports, and the ports of a node. */
-import { invalid, Fault } from '../../model/errors';
+import { conflict, Fault, invalid, notAcceptable } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { Inputs } from '../schema/operations';
@@ -10,7 +10,7 @@ import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { projectOfList } from '../pipeline/access';
 import { checkedRecord, presentOf, type Present, type Values } from '../pipeline/fields';
-import { checkFieldsAllowed, checkNewer, type ListQuery } from '../pipeline/lists';
+import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
 import {
   asBadRequest,
   checkNotInspecting,
@@ -35,9 +35,8 @@ import {
   type Resource,
   type ShowRequest,
 } from '../pipeline/resource';
-import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
+import type { Answer, ApiContext, Request, RequestOf, RequestOn, SomeHandlers } from '../pipeline/handler';
 
-const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const shown = (rows: readonly FieldRow[]) => rows.filter(({ hidden }) => !hidden);
 const portNotFound = (port: string): Fault => new Fault('PortNotFound', { port });
 
@@ -45,15 +44,7 @@ const portNotFound = (port: string): Fault => new Fault('PortNotFound', { port }
 const VTEP = ['vtep-logical-switch', 'vtep-physical-switch'];
 const hasVtep = (minor: number): boolean => minor >= 90 && minor < 105;
 
-type PortQuery = ListQuery & {
-  readonly node?: string;
-  readonly node_uuid?: string;
-  readonly portgroup?: string;
-  readonly address?: string;
-  readonly shard?: readonly string[];
-  readonly conductor_groups?: readonly string[];
-  readonly description_contains?: string;
-};
+type PortQuery = RequestOf<'listPorts'>['query'];
 /** The portgroup that the filter of a list names. A portgroup of another project is answered as one that does not exist. */
 async function portgroupOfFilter(ident: string, project: string | undefined, { store, current }: ApiContext): Promise<PortgroupRecord> {
   const portgroup = await store.portgroups.find(ident);
@@ -66,7 +57,7 @@ async function filter(request: ListRequest<PortQuery>, context: ApiContext, proj
   const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query;
   const node = params['node_ident'] ?? uuid ?? query.node;
   const portgroup = params['portgroup_ident'] ?? query.portgroup;
-  if (!params['node_ident'] && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
+  if (!params['node_ident'] && !uuid && node && minor < 5 && !isUuid(node)) throw notAcceptable();
   if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
   if (groups?.length && (node ?? portgroup ?? address))
     throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
@@ -84,8 +75,8 @@ async function filter(request: ListRequest<PortQuery>, context: ApiContext, proj
 function checkTogether(record: Present<Inputs['Port']>, minor: number): void {
   const link = record.local_link_connection;
   if (link) {
-    if ('network_type' in link && minor < 64) throw unacceptable();
-    if ('vtep-logical-switch' in link && !hasVtep(minor)) throw unacceptable();
+    if ('network_type' in link && minor < 64) throw notAcceptable();
+    if ('vtep-logical-switch' in link && !hasVtep(minor)) throw notAcceptable();
     if (record.is_smartnic === true && !('port_id' in link && 'hostname' in link))
       throw invalid('Smart NIC port must have port_id and hostname in local_link_connection');
   }
@@ -109,21 +100,20 @@ async function check(
   context: ApiContext,
 ): Promise<NewFields> {
   const { minor, body } = request;
-  if (ident !== undefined && minor < 94) throw unacceptable();
+  if (ident !== undefined && minor < 94) throw notAcceptable();
   // The message names node_uuid, also if the client gave node_ident.
   const unknown = new Fault('NodeUnknown', { node: uuid ?? 'None' });
   const node = await nodeOfNew('port', nodeByIdent(ident ?? uuid!, minor, context), unknown, request, context);
   // Unlike other resources, an empty value of a newer field is refused too.
   const rows = context.document.fields('Port').filter(({ create }) => create);
-  if (isObject(body) && rows.some(({ name, gate }) => name in body && !isGateOpen(gate, minor))) throw unacceptable();
+  if (isObject(body) && rows.some(({ name, gate }) => name in body && !isGateOpen(gate, minor))) throw notAcceptable();
   const portgroup = given.portgroup_uuid ? await portgroupFor(given.portgroup_uuid, node, context) : undefined;
   checkTogether(given, minor);
   if (portgroup && given.pxe_enabled === true && !portgroup.standalone_ports_supported)
-    throw new Fault('Conflict', {
-      message:
-        `Port group ${portgroup.uuid} doesn't support standalone ports. This port cannot be created as a member of that portgroup ` +
+    throw conflict(
+      `Port group ${portgroup.uuid} doesn't support standalone ports. This port cannot be created as a member of that portgroup ` +
         `as the port's 'pxe_enabled' field was set to True.`,
-    });
+    );
   return { ...given, node_uuid: node.uuid };
 }
 
@@ -134,8 +124,8 @@ function checkPatch(patch: readonly PatchOperation[], { minor }: PatchRequest, {
   checkPaths(patch, rows);
   const touches = (path: string): boolean =>
     valuesAt(patch, path).length > 0 || patch.some((candidate) => candidate.op === 'remove' && `${candidate.path}/`.startsWith(`${path}/`));
-  if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw unacceptable();
-  if (minor < 64 && touches('/local_link_connection/network_type')) throw unacceptable();
+  if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw notAcceptable();
+  if (minor < 64 && touches('/local_link_connection/network_type')) throw notAcceptable();
 }
 /** `owner`: the node after the patch. */
 interface FoundPort extends Found<PortRecord> {

@@ -1,6 +1,6 @@
 /** …/vendor_passthru of nodes and drivers: calls vendor methods, named in the path or in the query. */
 import type { HttpMethod, VendorAnswer } from '../../conductor/conductor';
-import { Fault } from '../../model/errors';
+import { invalid, invalidParameter } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
@@ -11,13 +11,13 @@ import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pi
 
 function methodOf({ query, params }: Request): string {
   const name = params['method'] ?? query['method'];
-  if (typeof name !== 'string' || !name) throw new Fault('Invalid', { message: 'Method not specified' });
+  if (typeof name !== 'string' || !name) throw invalid('Method not specified');
   return name;
 }
 function argsOf({ body }: Request): JsonObject {
   const args = body ?? {};
   if (isObject(args)) return args;
-  throw new Fault('InvalidParameterValue', { message: `Expected types <class 'dict'> for data: ${str(withoutSecrets(args))}` });
+  throw invalidParameter(`Expected types <class 'dict'> for data: ${str(withoutSecrets(args))}`);
 }
 const answered = ({ async, result }: VendorAnswer): Answer => (async ? { status: 202 } : { status: 200, body: result });
 
