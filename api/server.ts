@@ -49,7 +49,6 @@ import { createConsoleBridge } from './ui/console';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
-export { loadDocument } from './schema/document';
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Longer than clients pause between requests, so that no connection closes while a request is sent. */

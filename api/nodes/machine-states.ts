@@ -4,7 +4,7 @@ import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { location } from '../pipeline/present';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** @param rest of the path below the node, where clients see the progress */
@@ -48,16 +48,18 @@ async function setSecureBoot(request: RequestOf<'setSecureBoot'>, context: ApiCo
   return accepted(request);
 }
 
-async function showConsole(request: RequestOf<'showConsole'>, context: ApiContext): Promise<Answer> {
-  const node = await nodeOf(request, context, 'node:get_console');
-  const info = await context.conductor.consoleInfo(node.uuid);
-  return { status: 200, body: { console_enabled: info !== null, console_info: info } };
-}
-
 async function setConsole(request: RequestOf<'setConsole'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:set_console_state');
   await context.conductor.setConsole(node.uuid, request.query.enabled === true);
   return accepted(request, 'states/console');
 }
 
-export const machineStateHandlers = { setBootMode, setSecureBoot, showConsole, setConsole } satisfies SomeHandlers;
+export const machineStateHandlers = {
+  setBootMode,
+  setSecureBoot,
+  showConsole: onNode(async ({ uuid }, _, { conductor }) => {
+    const info = await conductor.consoleInfo(uuid);
+    return { console_enabled: info !== null, console_info: info };
+  }),
+  setConsole,
+} satisfies SomeHandlers;

@@ -2,7 +2,7 @@
 import { Fault, invalid, invalidParameter } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { MAX_TRAITS } from '../../model/traits';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import { withNotifications } from '../pipeline/notifications';
 import { location, sortedTraits } from '../pipeline/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
@@ -51,26 +51,20 @@ async function addTrait(request: RequestOf<'addTrait'>, context: ApiContext): Pr
   return { status: 204, headers: location(base, `nodes/${params.node_ident}/traits/${add}`) };
 }
 
-async function removeTrait(request: RequestOf<'removeTrait'>, context: ApiContext): Promise<Answer> {
-  const node = await nodeOf(request, context, 'node:traits:delete');
-  const remove = request.params.trait;
-  if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
-  const after = node.traits.filter((trait) => trait !== remove);
-  await change(node, { remove }, after, request, context);
-  return { status: 204 };
-}
-
 export const nodeTraitHandlers = {
-  listTraits: async (request, context) => ({
-    status: 200,
-    body: { traits: sortedTraits(await nodeOf(request, context, 'node:traits:list')) },
-  }),
+  listTraits: onNode(async (node) => ({ traits: sortedTraits(node) })),
   replaceTraits,
   addTrait,
-  removeTrait,
-  removeTraits: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:traits:delete');
-    await change(node, { replace: [] }, [], request, context);
-    return { status: 204 };
-  },
+  removeTrait: onNode(async (node, request, context) => {
+    const remove = request.params.trait;
+    if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
+    await change(
+      node,
+      { remove },
+      node.traits.filter((trait) => trait !== remove),
+      request,
+      context,
+    );
+  }),
+  removeTraits: onNode((node, request, context) => change(node, { replace: [] }, [], request, context)),
 } satisfies SomeHandlers;

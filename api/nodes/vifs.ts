@@ -2,14 +2,11 @@
 import { invalid, invalidParameter } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { SomeHandlers } from '../pipeline/handler';
 
 export const nodeVifHandlers = {
-  listVifs: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:vif:list');
-    return { status: 200, body: { vifs: await context.conductor.listVifs(node.uuid) } };
-  },
+  listVifs: onNode(async ({ uuid }, _, { conductor }) => ({ vifs: await conductor.listVifs(uuid) })),
   attachVif: async (request, context) => {
     const vif: Vif = request.body;
     if (!isUuid(vif.id) && !isLogicalName(vif.id)) throw invalidParameter(`Expected UUID or name for id: ${String(vif.id)}`);
@@ -19,9 +16,5 @@ export const nodeVifHandlers = {
     await context.conductor.attachVif(node.uuid, vif);
     return { status: 204 };
   },
-  detachVif: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:vif:detach');
-    await context.conductor.detachVif(node.uuid, request.params.vif_id);
-    return { status: 204 };
-  },
+  detachVif: onNode(({ uuid }, { params }, { conductor }) => conductor.detachVif(uuid, params.vif_id)),
 } satisfies SomeHandlers;

@@ -7,7 +7,9 @@ import { conductorsServing } from '../../model/ring';
 import type { AliveConductors, NodeSummary } from '../../store/store';
 import type { Target } from '../../policy/vocabulary';
 import { checkPolicy } from './access';
-import type { Request, RequestOn, ApiContext } from './handler';
+import type { Answer, ApiContext, OperationTypes, Request, RequestOn } from './handler';
+
+type OnNode = OperationTypes & { readonly params: { readonly node_ident: string } };
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
@@ -64,6 +66,17 @@ export const nodeOf = (request: RequestOn<'node_ident'>, context: ApiContext, po
 /** As nodeOf, for operations that may not need the whole record. A name may end with `.json`. */
 export const nodeHeadOf = (request: RequestOn<'node_ident'>, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
+
+/**
+ * A handler for the node of the path. It checks the policy of the operation.
+ * @param work returns the body of the answer; undefined: 204, without a body
+ */
+export const onNode =
+  <Operation extends OnNode>(work: (node: NodeRecord, request: Request<Operation>, context: ApiContext) => Promise<unknown>) =>
+  async (request: Request<Operation>, context: ApiContext): Promise<Answer> => {
+    const body = await work(await nodeOf(request, context, request.permission.policy!), request, context);
+    return body === undefined ? { status: 204 } : { status: 200, body };
+  };
 
 async function allowedNode<Node extends Pick<NodeRecord, 'uuid' | 'owner' | 'lessee'>>(
   request: RequestOn<'node_ident'>,

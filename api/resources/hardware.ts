@@ -22,7 +22,7 @@ import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { projectOfList } from '../pipeline/access';
 import { hashToken } from '../pipeline/hardware-pushes';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
 
@@ -194,9 +194,5 @@ export const hardwareHandlers = {
     await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };
   },
-  deleteHardwareToken: async (request, context) => {
-    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
-    await context.store.hardware.revoke(uuid);
-    return { status: 204 };
-  },
+  deleteHardwareToken: onNode(({ uuid }, _, { store }) => store.hardware.revoke(uuid)),
 } satisfies SomeHandlers;

@@ -6,7 +6,7 @@ import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
 
 function methodOf({ query, params }: Request): string {
@@ -64,10 +64,7 @@ export const vendorHandlers = {
   patchDriverVendorOf: ofDrivers.patch,
   deleteDriverVendor: ofDrivers.delete,
   deleteDriverVendorOf: ofDrivers.delete,
-  listVendorMethods: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:vendor_passthru');
-    return { status: 200, body: await context.conductor.vendorMethods(node.driver) };
-  },
+  listVendorMethods: onNode(({ driver }, _, { conductor }) => conductor.vendorMethods(driver)),
   listDriverVendorMethods: async ({ params }, context) => {
     const driver = params.driver_name;
     await checkDriverServed(driver, context);
