@@ -87,6 +87,6 @@ export function haveSameProgram(left, right) {
   const files = [BUNDLE, 'dist/openapi.json', 'introspection.yaml', ...migrations.map((file) => join('migrations', file))];
   return files.every((file) => {
     const [ours, theirs] = [join(left, file), join(right, file)];
-    return existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
+    return existsSync(ours) && existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
   });
 }
