@@ -161,13 +161,18 @@ export class Fault extends Error {
   }
 }
 
-const withMessage = (name: 'Invalid' | 'InvalidParameterValue') => {
+const withMessage = (name: 'Invalid' | 'InvalidParameterValue' | 'Conflict') => {
   return (message: string, cause?: unknown): Fault => new Fault(name, { message }, cause === undefined ? {} : { cause });
 };
 /** A request that makes no sense as a whole. */
 export const invalid = withMessage('Invalid');
 /** A value that cannot be used. */
 export const invalidParameter = withMessage('InvalidParameterValue');
+/** The state does not allow it. */
+export const conflict = withMessage('Conflict');
+/** This version of the API does not have it. */
+export const notAcceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
+export const notFound = (message = 'Resource could not be found.'): Fault => new Fault('NotFound', { message });
 
 /** The message of an error, for `last_error` and the log. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

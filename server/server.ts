@@ -1,7 +1,7 @@
 /** Starts the roles of a server in one process, and stops them in reverse order. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { loadDocument } from '../api/server';
+import { loadDocument } from '../api/schema/document';
 import type { RunningConductor } from '../conductor/index';
 import type { LoadedOptions, Options } from '../config/options';
 import { createConsoles } from '../drivers/consoles';

@@ -38,7 +38,9 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'api/introspection': [
     'api/auth',
     'api/http',
+    'api/pipeline',
     'api/schema',
+    'api/send',
     'conductor/conductor',
     'config/options',
     'model',

@@ -84,9 +84,9 @@ export function builtTree(commit) {
  */
 export function haveSameProgram(left, right) {
   const migrations = readdirSync(join(left, 'migrations')).filter((file) => file.endsWith('.ts'));
-  const files = [BUNDLE, 'dist/openapi.json', ...migrations.map((file) => join('migrations', file))];
+  const files = [BUNDLE, 'dist/openapi.json', 'introspection.yaml', ...migrations.map((file) => join('migrations', file))];
   return files.every((file) => {
     const [ours, theirs] = [join(left, file), join(right, file)];
-    return existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
+    return existsSync(ours) && existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
   });
 }
