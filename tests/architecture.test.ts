@@ -437,7 +437,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ui/views': ['model/json', 'ui', 'ui/lib'],
   wire: ['model/idents'],
   'wire/dhcp': ['wire/ipv6'],
-  'wire/dns': ['model/idents', 'wire/addresses', 'wire/shares'],
+  'wire/dns': ['model/idents', 'wire/addresses', 'wire/ipv6', 'wire/shares'],
   'wire/http': ['model/clock', 'model/idents', 'model/json', 'model/log', 'model/text', 'wire'],
   'wire/images': [],
   'wire/ipmi': ['model/clock', 'model/idents', 'model/text', 'wire/child-processes'],
