@@ -2,6 +2,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import type { LoadedOptions } from '../config/options';
 import { netmaskLength, parseNetwork } from '../model/idents';
+import { formatIpv6, parseIpv6 } from '../wire/ipv6';
 import { Metal3Error, type ContainerContext } from './container-context';
 
 /** A machine of DHCP_HOSTS. */
@@ -87,15 +88,8 @@ function networkOf(address: string, width: number): string {
     const network = bits - (bits % 2 ** (32 - width));
     return [24, 16, 8, 0].map((shift) => Math.floor(network / 2 ** shift) % 256).join('.');
   }
-  const [head = '', tail] = address.split('::');
-  const parts = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - parts(head).length - parts(tail).length }, () => '0');
-  const all = [...parts(head), ...zeros, ...parts(tail ?? '')].map((part) => parseInt(part, 16));
-  const masked = all.map((part, index) => {
-    const kept = Math.min(Math.max(width - index * 16, 0), 16);
-    return part & (0xffff << (16 - kept)) & 0xffff;
-  });
-  return new URL(`http://[${masked.map((part) => part.toString(16)).join(':')}]`).hostname.slice(1, -1);
+  const hostBits = BigInt(128 - width);
+  return formatIpv6(((parseIpv6(address) ?? 0n) >> hostBits) << hostBits);
 }
 const contains = (network: string, width: number, address: string): boolean =>
   parseNetwork(`${network}/${width}`)?.contains(address) === true;
