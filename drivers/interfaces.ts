@@ -48,13 +48,13 @@ export interface Connections {
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;
   /** The introspection service. Absent: [discoverd] names none. */
-  readonly introspection?: IntrospectionClient;
+  readonly introspection?: IntrospectionClient | undefined;
   /** Absent: [ironic_networking] enables no driver. */
-  readonly switches?: Switches;
+  readonly switches?: Switches | undefined;
   /** Absent: [conductor]enable_trait_based_networking is false. */
-  readonly networkTraits?: NetworkTraits;
+  readonly networkTraits?: NetworkTraits | undefined;
   /** The API's URL from Keystone's catalog, for ramdisks. Absent: [service_catalog]endpoint_override is used. */
-  readonly apiUrl?: () => Promise<string>;
+  readonly apiUrl?: (() => Promise<string>) | undefined;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
