@@ -60,7 +60,7 @@ export const nodeHistoryHandlers = {
   listChildren: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:get');
     const project = projectOfList(request, context, 'node');
-    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, ...(project === undefined ? {} : { project }) });
+    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, project });
     const links = { href: `${request.base}/v1/nodes?parent_node=${uuid}`, rel: 'children' };
     return { status: 200, body: { children: children.map((child) => child.uuid), links } };
   },

@@ -21,6 +21,6 @@ export async function announcedAt(service: string, url: string, params: Readonly
       ...(pathname === '/' ? {} : { path: pathname }),
       ...(port === defaultPort ? {} : { protocol }),
     },
-    ...(isAddress(host) ? {} : { hostname: host }),
+    hostname: isAddress(host) ? undefined : host,
   };
 }
