@@ -44,9 +44,10 @@ export const FAULTS = {
   // Ironic has no such limits.
   TooLarge: [413, '{message}'],
   // 404
+  // Of resources that Ironic does not have.
+  RecordNotFound: [404, '{resource} {ident} could not be found.'],
   ImageNotFound: [404, 'Image {image_id} could not be found.'],
   NodeNotFound: [404, 'Node {node} could not be found.'],
-  NamedImageNotFound: [404, 'Image {image} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
   PortNotFound: [404, 'Port {port} could not be found.'],
   ChassisNotFound: [404, 'Chassis {chassis} could not be found.'],
@@ -78,6 +79,7 @@ export const FAULTS = {
   ],
   NodeAssociated: [409, 'Node {node} is associated with instance {instance}.'],
   MACAlreadyExists: [409, 'A port with MAC address {mac} already exists.'],
+  RecordAlreadyExists: [409, '{resource} with {column} {value} already exists.'],
   PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
   PortDuplicateName: [409, 'A port with name {name} already exists.'],
   InvalidState: [409, '{message}'],
@@ -98,8 +100,6 @@ export const FAULTS = {
   DeployTemplateDuplicateName: [409, 'A deploy template with name {name} already exists.'],
   RunbookAlreadyExists: [409, 'A runbook with UUID {uuid} already exists.'],
   RunbookDuplicateName: [409, 'A runbook with name {name} already exists.'],
-  NamedImageAlreadyExists: [409, 'An image with UUID {uuid} already exists.'],
-  NamedImageDuplicateName: [409, 'An image with name {name} already exists.'],
   IntrospectionRuleAlreadyExists: [409, 'Rule with UUID {uuid} already exists'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],

@@ -10,7 +10,9 @@ const bare = (text: string): string =>
     .replace(/^uuid:/, '')
     .replace(/^\{+|(?<!\})\}+$/g, '')
     .replaceAll('-', '');
-export const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(bare(value));
+/** The usual spelling, which is recognised faster. */
+const USUAL = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+export const isUuid = (value: unknown): value is string => typeof value === 'string' && (USUAL.test(value) || UUID.test(bare(value)));
 
 /** Names since 1.10: RFC 3986 §2.3 unreserved characters. */
 export const isLogicalName = (value: unknown): value is string =>

@@ -39,12 +39,15 @@ const number = (text: string): number | undefined =>
 
 /** The version for `baremetal` in the standard header, which may also contain versions of other services. The last one applies. */
 function standard(header: string | undefined): string | undefined {
-  for (const value of (header ?? '').split(',').reverse()) {
+  if (header === undefined) return undefined;
+  for (const value of header.split(',').reverse()) {
     const [service, ...rest] = value.trim().split(/\s+/);
     if (service?.toLowerCase() === 'baremetal' && rest.length > 0) return rest.join(' ');
   }
   return undefined;
 }
+
+const rangeText = ({ min, max }: VersionRange): string => `[1.${min}, 1.${max}]`;
 
 /**
  * @param own value of X-OpenStack-Ironic-API-Version
@@ -53,17 +56,17 @@ function standard(header: string | undefined): string | undefined {
 export function negotiate(own: string | undefined, common: string | undefined, range: VersionRange): Negotiation {
   const header = standard(common) ?? own?.split(',').at(-1)?.trim();
   const requested = !header ? `1.${range.min}` : header.toLowerCase() === 'latest' ? `1.${range.max}` : header;
-  const [major, minor] = requested.split('.').length === 2 ? requested.split('.').map(number) : [];
-  const versions = `[1.${range.min}, 1.${range.max}]`;
+  const parts = requested.split('.');
+  const [major, minor] = parts.length === 2 ? parts.map(number) : [];
   if (major === undefined || minor === undefined) return { refusal: `Invalid value for ${HEADER} header`, inRange: false };
   if (major !== 1)
     return {
-      refusal: `Mutually exclusive versions requested. Version ${major}.${minor} requested but not supported by this service. The supported version range is: ${versions}.`,
+      refusal: `Mutually exclusive versions requested. Version ${major}.${minor} requested but not supported by this service. The supported version range is: ${rangeText(range)}.`,
       inRange: true,
     };
   if (minor < range.min || minor > range.max)
     return {
-      refusal: `Version ${major}.${minor} was requested but the minor version is not supported by this service. The supported version range is: ${versions}.`,
+      refusal: `Version ${major}.${minor} was requested but the minor version is not supported by this service. The supported version range is: ${rangeText(range)}.`,
       inRange: true,
     };
   return { minor, used: `1.${minor}`, explicit: !!own };

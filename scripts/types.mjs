@@ -15,7 +15,7 @@ const { check } = cliArguments({
 
 const root = join(import.meta.dirname, '..');
 const document = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
-const { components } = document;
+const { components, info } = document;
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
 const isCreated = ({ properties = {} }) => Object.values(properties).some((field) => field['x-create']);
@@ -56,6 +56,9 @@ function resource(name) {
 
 const fields = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
 import type { JsonObject } from './json';
+
+/** The newest microversion is 1.N. */
+export const NEWEST_MINOR = ${info.version.split('.')[1]};
 
 ${RESOURCES.map(resource).join('\n\n')}
 `;

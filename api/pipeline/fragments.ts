@@ -43,8 +43,11 @@ export interface Fragments {
   slices<Row extends CachedRow, Version extends RowVersion>(
     request: FragmentRequest<Row, Version>,
   ): AsyncGenerator<readonly Fragment[], void>;
-  /** The same at once, for a few rows. */
-  of<Row extends CachedRow, Version extends RowVersion>(request: FragmentRequest<Row, Version>): Promise<readonly Fragment[]>;
+  /** The JSON of one row. Undefined: the row was deleted. */
+  of<Row extends CachedRow, Version extends RowVersion>(
+    version: Version,
+    request: Omit<FragmentRequest<Row, Version>, 'versions'>,
+  ): Promise<Fragment | undefined>;
   /** Bytes in the cache. */
   readonly size: number;
 }
@@ -77,6 +80,13 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     maxSize: Math.max(1, limit),
     sizeCalculation: ({ bytes }) => bytes.length + OVERHEAD,
   });
+  function cachedOf<Version extends RowVersion>(shape: (row: Version) => string, version: Version): CachedFragment | undefined {
+    const fragment = cache.get(`${shape(version)}${version.id}`);
+    return fragment?.revision === version.revision ? fragment : undefined;
+  }
+  const count = (result: 'hit' | 'miss', rows: number): void => {
+    if (rows > 0) metrics.count('bloomery_api_fragments_total', { result }, rows);
+  };
   /** The cached fragments of the first versions, until these fill a slice, or as many stale ones as are read at once have been found. `to`: the first version that was not looked up. */
   function takeFrom<Version extends RowVersion>(
     shape: (row: Version) => string,
@@ -89,14 +99,14 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
     let cached = 0;
     for (; to < versions.length && stale.length < BATCH && cached < CACHED_SLICE; to++) {
       const version = versions[to]!;
-      const fragment = cache.get(`${shape(version)}${version.id}`);
-      if (fragment?.revision === version.revision) {
+      const fragment = cachedOf(shape, version);
+      if (fragment) {
         found.set(version.id, fragment);
         cached += fragment.bytes.length;
       } else stale.push(version.id);
     }
-    if (found.size > 0) metrics.count('bloomery_api_fragments_total', { result: 'hit' }, found.size);
-    if (stale.length > 0) metrics.count('bloomery_api_fragments_total', { result: 'miss' }, stale.length);
+    count('hit', found.size);
+    count('miss', stale.length);
     return { found, stale, to };
   }
   async function* slices<Row extends CachedRow, Version extends RowVersion>({
@@ -143,10 +153,14 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
       return cache.calculatedSize;
     },
     slices,
-    async of(request) {
-      const fragments: Fragment[] = [];
-      for await (const slice of slices(request)) fragments.push(...slice);
-      return fragments;
+    async of(version, request) {
+      const cached = cachedOf(request.shape, version);
+      if (cached) {
+        count('hit', 1);
+        return cached;
+      }
+      for await (const [fragment] of slices({ ...request, versions: [version] })) return fragment;
+      return undefined;
     },
   };
 }

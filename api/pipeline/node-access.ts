@@ -32,6 +32,19 @@ export interface NodeAccess {
   to(node?: Target): Readable;
 }
 
+/** The rows with a policy of their own, and the policies of their secrets, by the rows that are shown. */
+const guards = new WeakMap<readonly FieldRow[], { readonly guarded: readonly FieldRow[]; readonly secrets: typeof SECRETS }>();
+function guardsOf(rows: readonly FieldRow[]): { readonly guarded: readonly FieldRow[]; readonly secrets: typeof SECRETS } {
+  const known = guards.get(rows);
+  if (known) return known;
+  const found = {
+    guarded: rows.filter(({ readPolicy }) => readPolicy !== null),
+    secrets: SECRETS.filter(([, fields]) => rows.some(({ name }) => fields.includes(name))),
+  };
+  guards.set(rows, found);
+  return found;
+}
+
 /**
  * @param rows the fields that are shown
  * @param isList as in Ironic, a list checks the policy `node:get:filter_threshold` once and without a node
@@ -42,9 +55,8 @@ export function nodeAccess(
   rows: readonly FieldRow[],
   isList: boolean,
 ): NodeAccess {
-  const guarded = rows.filter(({ readPolicy }) => readPolicy !== null);
-  const shown = SECRETS.filter(([, fields]) => rows.some(({ name }) => fields.includes(name)));
-  const unmasked = new Set(shown.flatMap(([policy, fields]) => (auth.allowed(caller, policy) ? fields : [])));
+  const { guarded, secrets } = guardsOf(rows);
+  const unmasked = new Set(secrets.flatMap(([policy, fields]) => (auth.allowed(caller, policy) ? fields : [])));
   const isAbove = (node?: Target): boolean => auth.allowed(caller, 'node:get:filter_threshold', node);
   const readable = (unreadable: readonly string[]): Readable => ({
     key: [...unreadable, '-', ...unmasked].join(),

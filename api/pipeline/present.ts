@@ -83,9 +83,17 @@ export interface View {
   readonly minor: number;
   readonly rows: readonly FieldRow[];
 }
+/** The last shape of these rows: most requests for a resource have the same. */
+const lastShapes = new WeakMap<readonly FieldRow[], { readonly from: string; readonly shape: string }>();
 /** The key of cached responses (fragments.ts): everything they depend on besides the row. `also`: other sources of the fields. */
-export const viewShape = (resource: string, { base, minor, rows }: View, also = ''): string =>
-  shapeOf(resource, base, minor, digests.get(rows) ?? namesOf(rows), also);
+export function viewShape(resource: string, { base, minor, rows }: View, also = ''): string {
+  const from = `${resource} ${minor} ${base} ${also}`;
+  const last = lastShapes.get(rows);
+  if (last?.from === from) return last.shape;
+  const shape = shapeOf(resource, base, minor, digests.get(rows) ?? namesOf(rows), also);
+  lastShapes.set(rows, { from, shape });
+  return shape;
+}
 
 /** Traits in responses are sorted. */
 export const sortedTraits = ({ traits = [] }: Partial<Pick<NodeRecord, 'traits'>>): readonly string[] => [...traits].sort();
@@ -136,9 +144,8 @@ export async function nodeBytes(
   const { version: word, conductors } =
     alive ?? (await current.conductors('conductors_version' in node ? node.conductors_version : undefined));
   const shape = viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : '');
-  const [fragment] = await fragments.of<NodeRecord, NodeSummary | NodeRecord>({
+  const fragment = await fragments.of<NodeRecord, NodeSummary | NodeRecord>(node, {
     shape: (value) => shape + access.to(value).key,
-    versions: [node],
     read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
     renderer: () => nodePresenter(view, access, conductors),
   });

@@ -85,9 +85,8 @@ async function answeredNode(node: LookupNode, isChanged: boolean, request: Reque
     const found = await context.store.nodes.answered(node.uuid);
     return found ? [found] : [];
   };
-  const [fragment] = await context.fragments.of<AnsweredNode, LookupNode>({
+  const fragment = await context.fragments.of<AnsweredNode, LookupNode>(isChanged ? { ...node, revision: NO_REVISION } : node, {
     shape: (value) => shape + access.to(value).key,
-    versions: [isChanged ? { ...node, revision: NO_REVISION } : node],
     read,
     renderer: () => nodePresenter(view, access, []),
     // The agent needs no credentials of URLs, and anybody may send this request.

@@ -1,4 +1,4 @@
-/** Batches queries: calls that arrive while a query runs share the next one. No call gets a result that was read before the call. */
+/** Batches queries: calls of one turn of the event loop, or that arrive while a query runs, share the next one. No call gets a result that was read before the call. */
 import { storableJson } from '../../model/text';
 
 /**
@@ -24,7 +24,6 @@ export function batched<Key, Value>(query: (keys: readonly Key[]) => Promise<rea
   let waiting: Waiting<Key, Value>[] = [];
   let busy = false;
   const run = async (): Promise<void> => {
-    busy = true;
     while (waiting.length > 0) {
       const batch = waiting;
       waiting = [];
@@ -40,6 +39,9 @@ export function batched<Key, Value>(query: (keys: readonly Key[]) => Promise<rea
   return (key) =>
     new Promise((resolve, reject) => {
       waiting.push({ key, resolve, reject });
-      if (!busy) void run();
+      if (busy) return;
+      busy = true;
+      // After all requests that have arrived by now were read.
+      setImmediate(() => void run());
     });
 }

@@ -11,20 +11,27 @@ interface StoredRow {
 const row = (id: number, revision = 1, text = ''): StoredRow => ({ id, revision, uuid: `u${id}`, text });
 const MANY = 1_000_000;
 
+const all = async (slices: AsyncIterable<readonly Fragment[]>): Promise<readonly Fragment[]> => {
+  const found: Fragment[] = [];
+  for await (const slice of slices) found.push(...slice);
+  return found;
+};
 /** A table that is read through fragments, and notes which rows were read. */
 function tableOf(rows: StoredRow[], limit = MANY) {
   const fragments = createFragments(limit, silentMetrics);
   const read: number[][] = [];
   const list = async (shape = 'a', table = rows): Promise<string> => {
-    const found = await fragments.of({
-      shape: () => shape,
-      versions: table.map(({ id, revision }) => ({ id, revision })),
-      read: async (ids) => {
-        read.push([...ids]);
-        return rows.filter(({ id }) => ids.includes(id)).reverse();
-      },
-      renderer: () => (value: StoredRow) => `${value.uuid}.${value.revision}`,
-    });
+    const found = await all(
+      fragments.slices({
+        shape: () => shape,
+        versions: table.map(({ id, revision }) => ({ id, revision })),
+        read: async (ids) => {
+          read.push([...ids]);
+          return rows.filter(({ id }) => ids.includes(id)).reverse();
+        },
+        renderer: () => (value: StoredRow) => `${value.uuid}.${value.revision}`,
+      }),
+    );
     return found.map(({ uuid, bytes }) => `${uuid}=${bytes.toString()}`).join();
   };
   return { rows, fragments, read, list };
@@ -47,15 +54,15 @@ it('returns and caches the current row when it was written after its version was
   expect(read).toEqual([[1]]);
 });
 it('omits rows that were deleted meanwhile', async () => {
-  const { list } = tableOf([row(1), row(3)]);
+  const { list, fragments } = tableOf([row(1), row(3)]);
+  expect(await fragments.of(row(2), { shape: () => 'a', read: async () => [], renderer: () => () => '' })).toBeUndefined();
   expect(await list('a', [row(1), row(2), row(3)])).toBe('u1="u1.1",u3="u3.1"');
 });
 it('caches the later of two revisions, even if the earlier one is read last', async () => {
   const fragments = createFragments(MANY, silentMetrics);
   const ask = (version: StoredRow, found: Promise<StoredRow>) =>
-    fragments.of({
+    fragments.of(version, {
       shape: () => '',
-      versions: [version],
       read: async () => [await found],
       renderer: () => (value: StoredRow) => value.revision,
     });
@@ -66,7 +73,7 @@ it('caches the later of two revisions, even if the earlier one is read last', as
   await slow;
   const never = Promise.reject<StoredRow>(new Error('must not be read'));
   never.catch(() => {});
-  expect((await ask(row(1, 2), never))[0]!.bytes.toString()).toBe('2');
+  expect((await ask(row(1, 2), never))!.bytes.toString()).toBe('2');
 });
 it('reads a long list in parts', async () => {
   const { list, read } = tableOf(Array.from({ length: 600 }, (_, id) => row(id)));
@@ -77,9 +84,8 @@ it('reads a long list in parts', async () => {
 describe('the cache', () => {
   const fill = async (fragments: Fragments, id: number, length: number): Promise<boolean> => {
     let wasRead = false;
-    await fragments.of({
+    await fragments.of(row(id), {
       shape: () => '',
-      versions: [row(id)],
       read: async () => {
         wasRead = true;
         return [row(id)];
@@ -117,7 +123,7 @@ it('shapeOf() distinguishes shapes by each part, and by how the parts are split'
 });
 
 describe('batched()', () => {
-  it('combines the calls that arrive during a query into the next query', async () => {
+  it('combines the calls of a turn of the event loop, and those that arrive during a query', async () => {
     const asked: (readonly number[])[] = [];
     const answer: (() => void)[] = [];
     const square = batched(async (keys: readonly number[]) => {
@@ -125,13 +131,18 @@ describe('batched()', () => {
       await new Promise<void>((done) => answer.push(done));
       return keys.map((key) => key * key);
     });
-    const results = [1, 2, 3].map((key) => square(key));
-    expect(asked).toEqual([[1]]);
+    const first = [1, 2].map((key) => square(key));
+    await new Promise(setImmediate);
+    const later = [3, 4].map((key) => square(key));
+    expect(asked).toEqual([[1, 2]]);
     answer[0]!();
-    expect(await results[0]).toBe(1);
-    expect(asked).toEqual([[1], [2, 3]]);
+    expect(await Promise.all(first)).toEqual([1, 4]);
+    expect(asked).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
     answer[1]!();
-    expect(await Promise.all(results)).toEqual([1, 4, 9]);
+    expect(await Promise.all(later)).toEqual([9, 16]);
   });
   it('passes on the error of a query, and starts a new query for the next call', async () => {
     let fails = true;
@@ -149,17 +160,19 @@ it('caches a row under the shape of the row that was read, not of its older vers
   const read: string[] = [];
   /** The presentation depends on the owner. The version says that it is `before`; the row has another one by now. */
   const ask = (owner: string, now = owner) =>
-    fragments.of({
-      shape: (value: { readonly owner: string }) => value.owner,
-      versions: [{ ...row(1), owner }],
-      read: async () => [{ ...row(1), owner: now }],
-      renderer: () => (value) => {
-        read.push(value.owner);
-        return value.owner;
+    fragments.of(
+      { ...row(1), owner },
+      {
+        shape: (value: { readonly owner: string }) => value.owner,
+        read: async () => [{ ...row(1), owner: now }],
+        renderer: () => (value) => {
+          read.push(value.owner);
+          return value.owner;
+        },
       },
-    });
-  expect((await ask('before', 'after'))[0]!.bytes.toString()).toBe('"after"');
-  expect((await ask('before'))[0]!.bytes.toString()).toBe('"before"');
+    );
+  expect((await ask('before', 'after'))!.bytes.toString()).toBe('"after"');
+  expect((await ask('before'))!.bytes.toString()).toBe('"before"');
   await ask('after');
   expect(read).toEqual(['after', 'before']);
 });
