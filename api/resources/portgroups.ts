@@ -33,9 +33,9 @@ async function filter(
     throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
   const where = node ? { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } : address ? { address } : {};
   const nodeScope = {
-    project,
-    shards: shards?.length ? shards : undefined,
-    conductorGroups: groups?.length ? groups : undefined,
+    ...(project === undefined ? {} : { project }),
+    ...(shards?.length ? { shards } : {}),
+    ...(groups?.length ? { conductorGroups: groups } : {}),
   };
   return { where, nodeScope };
 }

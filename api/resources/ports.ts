@@ -77,7 +77,7 @@ async function filter(request: ListRequest<PortQuery>, context: ApiContext, proj
   if (node) return ofNode({ node_uuid: (await nodeOfFilter(node, project, request, context)).uuid });
   if (address) return { nodeScope: own, where: { address } };
   if (shards?.length) return { ...also, nodeScope: { ...own, shards } };
-  return { ...also, nodeScope: { ...own, conductorGroups: groups?.length ? groups : undefined } };
+  return { ...also, nodeScope: { ...own, ...(groups?.length ? { conductorGroups: groups } : {}) } };
 }
 
 /** Checks values that depend on each other. */

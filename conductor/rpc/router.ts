@@ -89,7 +89,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
       const callee = client || !here ? await find(name, args) : undefined;
       if (!callee) return here!.perform(name, args, origin);
       try {
-        return await callAt(callee, { method: name, args, origin });
+        return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
       } catch (error) {
         if (!(error instanceof NoResponse)) throw error;
         log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });

@@ -21,6 +21,6 @@ export async function announcedAt(service: string, url: string, params: Readonly
       ...(pathname === '/' ? {} : { path: pathname }),
       ...(port === defaultPort ? {} : { protocol }),
     },
-    hostname: isAddress(host) ? undefined : host,
+    ...(isAddress(host) ? {} : { hostname: host }),
   };
 }
