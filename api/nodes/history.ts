@@ -58,7 +58,7 @@ export const nodeHistoryHandlers = {
   }),
   listChildren: onNode(async ({ uuid }, request, context) => {
     const project = projectOfList(request, context, 'node');
-    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, ...(project === undefined ? {} : { project }) });
+    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, project });
     const links = { href: `${request.base}/v1/nodes?parent_node=${uuid}`, rel: 'children' };
     return { children: children.map((child) => child.uuid), links };
   }),

@@ -57,11 +57,11 @@ function filterOf(query: NodeQuery, project: string | undefined): NodeFilter {
   const children = parent ?? (all ? 'all' : undefined);
   return {
     where: { ...where, ...(shards ? { shard: shards } : {}) },
-    ...(typeof associated === 'boolean' ? { associated } : {}),
-    ...(typeof sharded === 'boolean' ? { sharded } : {}),
-    ...(typeof part === 'string' ? { descriptionContains: part } : {}),
-    ...(project === undefined ? {} : { project }),
-    ...(typeof children === 'string' ? { children } : {}),
+    associated: typeof associated === 'boolean' ? associated : undefined,
+    sharded: typeof sharded === 'boolean' ? sharded : undefined,
+    descriptionContains: typeof part === 'string' ? part : undefined,
+    project,
+    children: typeof children === 'string' ? children : undefined,
   };
 }
 

@@ -66,7 +66,7 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
 
 /** `parentUuid`: of the parent that the patch names. `alive`: the conductors. */
 interface FoundNode extends Found<NodeRecord> {
-  readonly parentUuid?: string;
+  readonly parentUuid?: string | undefined;
   readonly alive: AliveConductors;
 }
 async function find(patch: readonly PatchOperation[], request: UpdateRequest, context: ApiContext): Promise<FoundNode> {
@@ -79,7 +79,7 @@ async function find(patch: readonly PatchOperation[], request: UpdateRequest, co
   await checkAllocation(node, patch, context);
   for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params.node_ident}: Cannot change name to invalid name`);
   const alive = await context.current.conductors();
-  return { record: node, alive, ...(linked ? { parentUuid: linked.uuid } : {}) };
+  return { record: node, alive, parentUuid: linked?.uuid };
 }
 
 type UpdateRequest = RequestOf<'updateNode'>;

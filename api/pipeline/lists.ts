@@ -36,7 +36,7 @@ export interface Page {
   readonly limit: number;
   readonly sortKey: string;
   readonly sortDir: 'asc' | 'desc';
-  readonly marker?: string;
+  readonly marker?: string | undefined;
 }
 /** @param unsortable fields that have no order */
 export function pageOf(query: PageQuery, unsortable: readonly string[], options: Options): Page {
@@ -46,7 +46,7 @@ export function pageOf(query: PageQuery, unsortable: readonly string[], options:
   if (sortDir !== 'asc' && sortDir !== 'desc') throw invalid(`Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'`);
   const sortKey = query.sort_key || 'id';
   if (unsortable.includes(sortKey)) throw invalidParameter(`The sort_key value ${sortKey} is an invalid field for sorting`);
-  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(query.marker ? { marker: query.marker } : {}) };
+  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, marker: query.marker || undefined };
 }
 /** Refuses a sort key that is not a column of the resource. */
 export function checkSortable(key: string, sortable: readonly string[]): void {

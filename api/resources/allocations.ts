@@ -35,7 +35,7 @@ const nodeOfAllocations = (ident: string, request: Request, context: ApiContext)
  * @param project whose nodes may be candidates; null: the nodes of all projects
  */
 async function candidatesOf(idents: readonly string[], project: string | null, { store }: ApiContext): Promise<readonly string[]> {
-  const among = { children: 'all', ...(project === null ? {} : { project }) } as const;
+  const among = { children: 'all', project: project ?? undefined } as const;
   const [byUuid, byName] = await Promise.all([
     store.nodes.listColumns(['uuid', 'name'], { where: { uuid: idents.filter(isUuid) }, ...among }),
     store.nodes.listColumns(['uuid', 'name'], { where: { name: idents.filter((ident) => !isUuid(ident)) }, ...among }),

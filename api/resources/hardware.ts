@@ -144,10 +144,10 @@ async function listChanges(
   const filter: HardwareChangeFilter = {
     limit,
     ...nodes,
-    ...(kinds ? { kinds } : {}),
-    ...(components ? { components } : {}),
-    ...(since === undefined ? {} : { since }),
-    ...(after === undefined ? {} : { after }),
+    kinds,
+    components,
+    since,
+    after,
   };
   const rows = await store.hardware.changes(filter);
   // Whoever leases a node sees it, but not its hardware records.

@@ -254,10 +254,10 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: RequestOf<'hea
   const heartbeatData: Heartbeat = {
     callbackUrl,
     agentToken: token,
-    ...(version === undefined ? {} : { agentVersion: version }),
-    ...(verifyCa === undefined ? {} : { agentVerifyCa: verifyCa }),
-    ...(status === undefined ? {} : { agentStatus: status }),
-    ...(message === undefined ? {} : { agentStatusMessage: shortened(message, MAX_STATUS_MESSAGE) }),
+    agentVersion: version,
+    agentVerifyCa: verifyCa,
+    agentStatus: status,
+    agentStatusMessage: message === undefined ? undefined : shortened(message, MAX_STATUS_MESSAGE),
   };
   await context.conductor.heartbeat(node.uuid, heartbeatData, new AlreadyRead(node));
 }
@@ -305,7 +305,7 @@ async function continueInspection(request: RequestOf<'continueInspection'>, cont
     {
       macs,
       bmcAddresses: addresses,
-      ...(uuid ? { nodeUuid: uuid } : {}),
+      nodeUuid: uuid || undefined,
       wantsToken: minor >= LOOKUP_RESPONSE_SINCE,
       ...discoveryOf(context.options),
     },

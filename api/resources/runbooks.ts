@@ -75,8 +75,8 @@ const RUNBOOKS: Resource<RunbookRecord, 'Runbook', NewRunbook, RunbookQuery> = {
   projectOf: (request, context) => projectOfList(request, context, 'runbook', request.query.project),
   // Ironic compares the owner with this boolean, so that only public runbooks remain.
   filter: async ({ query }, _context, project) => ({
-    ...(query.project === true ? { where: { public: true } } : {}),
-    ...(project === undefined ? {} : { ownedOrPublic: project }),
+    where: query.project === true ? { public: true } : undefined,
+    ownedOrPublic: project,
   }),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
   check(values, { caller }, context) {

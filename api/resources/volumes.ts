@@ -26,8 +26,8 @@ async function filter(
 ): Promise<ListFilter<VolumeRecord>> {
   const { node } = request.query;
   return {
-    ...(node ? { where: { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } } : {}),
-    ...(project === undefined ? {} : { nodeScope: { project } }),
+    where: node ? { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } : undefined,
+    nodeScope: project === undefined ? undefined : { project },
   };
 }
 /** The node of a new connector or target must exist; otherwise the request is bad (400). */

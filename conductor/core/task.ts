@@ -67,8 +67,8 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
 const surroundings = (context: Context, uuid: string, holding: Holding | undefined) => ({
   context,
   ...holding,
-  ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
-  ...(context.origin ? { caller: callerOf(context.origin) } : {}),
+  globalRequestId: context.origin?.globalRequestId,
+  caller: context.origin && callerOf(context.origin),
   clock: context.clock,
   options: context.options,
   connections: holding ? fencedConnections(context.connections, holding) : context.connections,

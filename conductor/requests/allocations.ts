@@ -41,7 +41,7 @@ async function candidates({ store, random }: Context, allocation: AllocationReco
       ...(named.length > 0 ? { uuid: named } : {}),
     },
     associated: false,
-    ...(owner ? { project: owner } : {}),
+    project: owner || undefined,
   });
   const available = free.filter(({ power_state: power }) => power !== null);
   const match = `match the resource class ${resourceClass}`;

@@ -20,9 +20,9 @@ interface RouterSetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly options: Pick<Options, 'conductor.heartbeat_timeout'>;
-  readonly here?: LocalConductor;
+  readonly here?: LocalConductor | undefined;
   /** Absent: other processes cannot be reached. */
-  readonly client?: RpcClient;
+  readonly client?: RpcClient | undefined;
 }
 
 /** Between attempts to reach a conductor that does not answer. */

@@ -13,10 +13,10 @@ import type { Columns, NodeScope, Paging } from '../sql/rows';
 
 export interface TableFilter<RecordType> extends Paging {
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
-  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
-  readonly nodeScope?: NodeScope;
+  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>> | undefined;
+  readonly nodeScope?: NodeScope | undefined;
   /** Only the records that this project owns, and public ones. For tables with the columns `owner` and `public`. */
-  readonly ownedOrPublic?: string;
+  readonly ownedOrPublic?: string | undefined;
 }
 export interface RowSize {
   readonly uuid: string;

@@ -21,7 +21,7 @@ export type Data =
   | { readonly type: typeof RECORD_TYPE.PTR; readonly target: string }
   | { readonly type: typeof RECORD_TYPE.SRV; readonly port: number; readonly target: string }
   | { readonly type: typeof RECORD_TYPE.TXT; readonly text: Readonly<Record<string, string>> };
-export type DnsRecord = Data & { readonly name: string; readonly ttl: number; readonly flush?: boolean };
+export type DnsRecord = Data & { readonly name: string; readonly ttl: number; readonly flush?: boolean | undefined };
 export interface DnsMessage {
   readonly id: number;
   readonly response: boolean;

@@ -56,7 +56,7 @@ export interface Handshake {
   /** The user's password as bytes (K_uid; HMAC pads it with zeros itself). */
   readonly password: Buffer;
   /** K_g; absent: the password replaces it (one-key login, §13.31). */
-  readonly kg?: Buffer;
+  readonly kg?: Buffer | undefined;
   readonly consoleId: number;
   readonly bmcId: number;
   readonly consoleRandom: Buffer;

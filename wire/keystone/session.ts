@@ -60,7 +60,7 @@ interface OwnToken {
   /** Milliseconds since the epoch: another token is requested then. */
   readonly renewAt: number;
   readonly catalog: Catalog;
-  readonly projectId?: string;
+  readonly projectId?: string | undefined;
 }
 /** Milliseconds before its expiry at which a token is replaced. A short-lived token is replaced after three quarters of its lifetime. */
 const RENEWAL_MS = 120_000;
@@ -94,7 +94,7 @@ function scopeOf(scope: Scope): object {
 
 /** The body of `POST /v3/auth/tokens`. */
 export const authBody = (credentials: Credentials, scope: Scope | undefined): object => ({
-  auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) },
+  auth: { identity: identityOf(credentials), scope: scope && scopeOf(scope) },
 });
 
 /** Tokens and other long texts without spaces, which Keystone may repeat. Most IDs are shorter. */
@@ -137,7 +137,7 @@ function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
     id,
     renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4),
     catalog: catalogOf(catalog),
-    ...(typeof projectId === 'string' ? { projectId } : {}),
+    projectId: typeof projectId === 'string' ? projectId : undefined,
   };
 }
 
