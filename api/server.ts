@@ -359,8 +359,9 @@ export function createApi(parts: ApiParts): RequestListener {
   const { store, conductor, options, log, clock, metrics } = parts;
   const document = parts.document ?? loadDocument();
   const stopping = parts.signal ?? new AbortController().signal;
-  const auth = createAuth({ ...parts, service: 'baremetal', spellings: createSpellings(document), signal: stopping });
-  const sessions = createSessions(auth, clock, randomBytes);
+  const credentials = createAuth({ ...parts, service: 'baremetal', spellings: createSpellings(document), signal: stopping });
+  const sessions = createSessions(credentials, clock, randomBytes);
+  const { auth } = sessions;
   const context = createContext(parts, document, auth, stopping);
   measureNodes(store, clock, metrics);
   if (parts.consoles && options['api.enable_ui']) {
