@@ -10,7 +10,7 @@ let whole: WholeServer;
 
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
-    machines: 13,
+    machines: 14,
     options: { 'conductor.check_provision_state_interval': 1, 'redfish.connection_attempts': 1, 'redfish.connection_retry_interval': 0 },
   });
 });
@@ -98,6 +98,46 @@ flow('steps that need no ramdisk run before it boots, and later ones after that'
     'power.reboot skipped',
     'deploy.erase_devices_metadata',
   ]);
+});
+flow('runbooks, deploy templates and deploy steps have controls too', async () => {
+  const { uuid } = await machineIn('manageable');
+  const reboot = { interface: 'power', step: 'power_on', args: {} };
+  const controls = { on_failure: 'continue', when: [{ field: 'traits', op: 'eq', value: 'CUSTOM_CONTROLS' }] };
+  const runbook = { name: 'CUSTOM_CONTROLS', steps: [{ ...reboot, order: 1, ...controls }] };
+  expect(await whole.call('POST', '/v1/runbooks', { ...runbook, steps: [{ ...runbook.steps[0], on_failure: 'retry' }] })).toMatchObject({
+    status: 400,
+    body: { error_message: expect.stringContaining('steps[0].on_failure: this is not abort') as unknown },
+  });
+  expect(await whole.call('POST', '/v1/runbooks', runbook)).toMatchObject({ status: 201, body: { steps: [controls] } });
+  const timed = [{ op: 'add', path: '/steps/0/timeout', value: 60 }];
+  expect(await whole.call('PATCH', '/v1/runbooks/CUSTOM_CONTROLS', timed)).toMatchObject({
+    status: 200,
+    body: { steps: [{ timeout: 60 }] },
+  });
+  const template = { name: 'CUSTOM_CONTROLS', steps: [{ ...reboot, priority: 150, ...controls, confirm: 'Deploy?' }] };
+  expect(await whole.call('POST', '/v1/deploy_templates', template)).toMatchObject({
+    status: 201,
+    body: { steps: [{ confirm: 'Deploy?' }] },
+  });
+
+  await whole.call('PUT', `/v1/nodes/${uuid}/traits/CUSTOM_CONTROLS`);
+  await whole.call('PUT', '/v1/runbooks/CUSTOM_CONTROLS/traits/CUSTOM_CONTROLS');
+  await whole.order(uuid, 'clean', { runbook: 'CUSTOM_CONTROLS' });
+  await whole.reach(uuid, 'manageable');
+  await whole.order(uuid, 'provide');
+  await whole.reach(uuid, 'available');
+  await set(uuid, '/instance_info', whole.deployable({ traits: ['CUSTOM_CONTROLS'] }));
+  await whole.order(uuid, 'active', {
+    deploy_steps: [
+      { interface: 'power', step: 'reboot', args: {}, priority: 140, when: [{ field: 'traits', op: '!eq', value: 'CUSTOM_CONTROLS' }] },
+    ],
+  });
+  await whole.reach(uuid, 'deploy hold');
+  expect(await whole.call('GET', `/v1/nodes/${uuid}`)).toMatchObject({
+    body: { deploy_step: { confirm: 'Deploy?', waits_for: 'operator' } },
+  });
+  await whole.order(uuid, 'unhold');
+  await whole.reach(uuid, 'active');
 });
 flow('a machine goes from enroll to active, through a rebuild and back to available', async () => {
   const { uuid, machine } = await machineIn('manageable', { automated_clean: true });
