@@ -131,7 +131,9 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
     if (progress.waits_for !== undefined) {
       // A node leaves its hold only when the operator agrees. A pause ends with its poll.
       const isOver = progress.waits_for === 'operator' ? why !== 'silence' : why === 'poll';
-      return isOver ? beginAttempt(task, flow, index, progress) : task.context.heartbeats.stepChecked(task.node.uuid);
+      if (isOver) return beginAttempt(task, flow, index, progress);
+      task.context.heartbeats.stepChecked(task.node.uuid);
+      return;
     }
     const outcome = known ?? (await outcomeOf(task, flow, running, why));
     const left = secondsLeft(task, progress);

@@ -90,7 +90,7 @@ flow('steps that need no ramdisk run before it boots, and later ones after that'
     .filter(({ kind }) => kind === 'step' || kind === 'progress')
     .map(({ payload }) => payload)
     .filter(({ step }) => step !== undefined)
-    .map(({ step, result }) => (result === undefined ? step : `${String(step)} ${String(result)}`));
+    .map(({ step, result }) => [step, result].filter((item) => item !== undefined).join(' '));
   expect([...new Set(payloads)]).toEqual([
     'power.power_off',
     'power.wait',
