@@ -1,7 +1,8 @@
 /** Lists of steps with controls on a conductor: order, conditions, retries, limits of time, words of operators, and dead conductors. */
 import { done, failed, wait, type Outcome, type Step } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord } from '../../../model/records';
-import { newMachine, type Machine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 import { until } from '../../support/until';
 

@@ -90,7 +90,7 @@ flow('steps that need no ramdisk run before it boots, and later ones after that'
     .filter(({ kind }) => kind === 'step' || kind === 'progress')
     .map(({ payload }) => payload)
     .filter(({ step }) => step !== undefined)
-    .map(({ step, result }) => [step, result].filter((item) => item !== undefined).join(' '));
+    .map(({ step, result }) => (result === undefined ? step : `${step as string} ${result as string}`));
   expect([...new Set(payloads)]).toEqual([
     'power.power_off',
     'power.wait',
