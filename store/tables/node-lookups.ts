@@ -48,6 +48,7 @@ export const NODE_COLUMNS: Columns<NodeRecord> = {
   clean_step: 'jsonb',
   deploy_step: 'jsonb',
   service_step: 'jsonb',
+  out_of_service: 'jsonb',
 };
 
 /** A UUID with or without hyphens. The API refuses names that match. */
