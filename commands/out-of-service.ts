@@ -49,7 +49,7 @@ async function listed(url: string | undefined): Promise<readonly ListedNode[]> {
   return nodes;
 }
 /** @param now milliseconds */
-export function outageLine({ uuid, name, provision_state: state, out_of_service: outage }: ListedNode, now: number): string {
+function outageLine({ uuid, name, provision_state: state, out_of_service: outage }: ListedNode, now: number): string {
   const { reason, ticket, until, declared_by: by } = outage;
   const parts = [
     `${name ?? uuid} (${state})`,

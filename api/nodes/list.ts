@@ -132,7 +132,9 @@ async function list(
   });
 
   const also = [
-    ...(['associated', 'maintenance', 'retired', 'out_of_service'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
+    ...(['associated', 'maintenance', 'retired', 'out_of_service'] as const)
+      .filter((name) => query[name] === true)
+      .map((name) => [name, true] as const),
     ...(typeof query.detail === 'boolean' ? [['detail', query.detail] as const] : []),
     ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
   ];

@@ -8,9 +8,9 @@ import type { NodeChanges, NodeRecord, Outage, OutageRequest } from '../records'
 export const outageOf = ({ out_of_service: column }: Pick<NodeRecord, 'out_of_service'>): Outage | undefined =>
   'before' in column ? (column as Outage) : undefined;
 
-export const MAX_REASON = 255;
+const MAX_REASON = 255;
 const MAX_URL = 1024;
-export const MAX_DAYS = 366;
+const MAX_DAYS = 366;
 const DAY_MS = 86_400_000;
 /** Pauses between reminders. */
 const REMINDER_MS = DAY_MS;
@@ -55,7 +55,7 @@ export function outageRequestOf({ reason, ticket, until }: Given, now: number): 
 }
 
 /** A time in texts for people, without fractions of a second. */
-export const shownTime = (time: string): string => new Date(Date.parse(time)).toISOString().replace('.000Z', 'Z');
+export const shownTime = (time: string): string => new Date(Date.parse(time)).toISOString().replace(/\.\d{3}Z$/, 'Z');
 /** The sentence for maintenance_reason, the history and the log. */
 export const outageText = ({ reason, ticket, until, declared_by: by }: Omit<Outage, 'before'>): string =>
   `Out of service until ${shownTime(until)}: ${reason}${ticket === null ? '' : ` (${ticket})`}${by === null ? '' : `, declared by ${by}`}`;
