@@ -27,7 +27,10 @@ interface Nodes extends NodeLookups, NodeLists {
   updateUnlocked(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, so that no concurrent write is lost; `undefined` removes a key. */
   mergeInternal(uuid: string, keys: InternalChanges, fence?: number): Promise<NodeRecord>;
-  /** As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. */
+  /**
+   * As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. Throws NodeLocked while the power changes:
+   * the system that asks is about to end.
+   */
   mergeInternalOnce(uuid: string, keys: InternalChanges): Promise<boolean>;
   /** Removes the node and everything that belongs to it, such as its ports. */
   remove(uuid: string, fence?: number): Promise<void>;
@@ -152,10 +155,14 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     mergeInternal: async (uuid, keys, fence) => write(uuid, mergedRow(db, keys, sizes), fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
-      const lacking = fenced(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
+      const lacking = fenced(uuid, undefined)
+        .whereNull('target_power_state')
+        .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-      if (changed === 0) await lookups.findLookup(uuid);
-      return changed > 0;
+      if (changed > 0) return true;
+      const { target_power_state: target, reservation } = await lookups.findLookup(uuid);
+      if (target !== null) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
+      return false;
     },
 
     async remove(uuid, fence) {
