@@ -97,7 +97,7 @@ const reach = (uuid: string, state: string, more: (found: Body) => boolean = () 
   until(`${uuid} in ${state}`, async () => {
     const found = await node(uuid);
     const { provision_state: now, last_error: error } = found;
-    if (/failed$/.test(String(now)) && error !== null) throw new Error(`${uuid} is ${String(now)}: ${String(error)}`);
+    if (typeof error === 'string' && (now as string).endsWith('failed')) throw new Error(`${uuid} is ${now as string}: ${error}`);
     return now === state && found['reservation'] === null && more(found);
   });
 async function manageable(machine: FleetMachine): Promise<string> {
