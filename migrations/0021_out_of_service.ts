@@ -1,4 +1,4 @@
-/** Nodes that a person takes out of service (model/out-of-service.ts), and the events about it. */
+/** Nodes that a person takes out of service (model/rules/out-of-service.ts), and the events about it. */
 import type { Knex } from 'knex';
 
 /** `before` changes without an event: clients see it only when the node is in service again. */
