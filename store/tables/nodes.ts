@@ -66,7 +66,11 @@ const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revis
   FROM (SELECT * FROM nodes WHERE reservation = :host ORDER BY id FOR UPDATE) AS was
   WHERE nodes.id = was.id RETURNING was.*`;
 
-const lockedBy = ({ uuid: node, reservation }: NodeRecord): Fault => new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+const lockedBy = ({ uuid: node, reservation }: Pick<NodeRecord, 'uuid' | 'reservation'>): Fault =>
+  new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+function refuseDuringPowerChange(node: Pick<NodeRecord, 'uuid' | 'reservation' | 'target_power_state'>): void {
+  if (node.target_power_state !== null) throw lockedBy(node);
+}
 /**
  * The row for a write that found no reserved row. If the write ends the reservation, it may be repeated after a lost response: then the row
  * has its state. Throws NodeLocked otherwise.
@@ -159,10 +163,8 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
         .whereNull('target_power_state')
         .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-      if (changed > 0) return true;
-      const { target_power_state: target, reservation } = await lookups.findLookup(uuid);
-      if (target !== null) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
-      return false;
+      if (changed === 0) refuseDuringPowerChange(await lookups.findLookup(uuid));
+      return changed > 0;
     },
 
     async remove(uuid, fence) {
@@ -176,7 +178,7 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
         const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host, internal) : undefined;
         if (node) return node;
         const { uuid, reservation } = await find(ident);
-        if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
+        if (reservation !== null || attempt === 3) throw lockedBy({ uuid, reservation });
       }
     },
 
