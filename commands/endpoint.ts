@@ -59,9 +59,13 @@ export async function get<Response>(
 export const put = (url: string | undefined, path: string, body: object): Promise<true> =>
   send(url, { method: 'PUT', path, body }, () => true);
 
+/** A request that changes something. @throws Error for the operator */
+export const change = (url: string | undefined, method: 'DELETE' | 'PATCH' | 'POST', path: string, body?: object): Promise<true> =>
+  send(url, { method, path, body }, () => true);
+
 async function send<Response>(
   url: string | undefined,
-  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object },
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object | undefined },
   accept: (body: unknown) => Response | undefined,
 ): Promise<Response> {
   const base = endpoint(url, process.env);
