@@ -31,6 +31,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'bloomery default-config unset property:rack=12 deploy.erase_devices',
     'bloomery default-config unset class:gold',
   ],
+  'out-of-service': [
+    "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
+    'bloomery out-of-service node-1 --end',
+    'bloomery out-of-service --overdue',
+  ],
   policy: ['bloomery policy list --changed'],
   'policy list': ['bloomery policy list --changed'],
   'policy show': ['bloomery policy show baremetal:node:update'],

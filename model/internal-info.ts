@@ -73,6 +73,8 @@ export const INTERNAL_INFO = {
   clean_step_index: row<number>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   clean_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['clean end'], becomes: null }),
   cleaning_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  /** Cleaning has not begun, because the node is out of service. */
+  cleaning_held: row<boolean>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   /** The steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
   declarative_cleaning: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
   deploy_step_index: row<number>({ owner: 'conductor', forgotten: ['deploy end'] }),

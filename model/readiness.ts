@@ -2,6 +2,7 @@
  * A table of checks: what prevents the deployment of a node, and what to do about it. The caller reads the facts from machines and servers.
  */
 import type { AllocationRecord, BootRequests, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
+import { outageOf } from './rules/out-of-service';
 import { isWaiting, nextState, stateRow, type ProvisionState, type WaitTimeout } from './states';
 import { missingTraits } from './traits';
 
@@ -216,7 +217,9 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
             todo:
               node.fault === 'power failure'
                 ? 'make its BMC reachable: this maintenance ends by itself then'
-                : command(node, 'maintenance unset NODE'),
+                : outageOf(node)
+                  ? `put it back: bloomery out-of-service ${node.name ?? node.uuid} --end`
+                  : command(node, 'maintenance unset NODE'),
           }
         : undefined,
   },

@@ -204,6 +204,8 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:default_config:update', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Change default configs.', ours: true },
   { name: 'baremetal:default_config:delete', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Delete default configs.', ours: true },
   { name: 'baremetal:node:default_config:get', check: READERS, scopes: BOTH, help: 'Read the default config of a node, and what differs on its machine.', ours: true },
+  { name: 'baremetal:node:out_of_service:set', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Take a node out of service.', ours: true },
+  { name: 'baremetal:node:out_of_service:clear', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Put a node back into service.', ours: true },
   { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },

@@ -10,6 +10,7 @@ import {
   type NodeRecord,
 } from '../../model/records';
 import { conductorsServing } from '../../model/ring';
+import { outageOf } from '../../model/rules/out-of-service';
 import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
 import { endAllocation } from './allocations';
@@ -91,6 +92,7 @@ function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
   const after = { ...node, ...changes };
   const changed = (key: keyof NodeChanges): boolean => key in changes && changes[key] !== node[key];
 
+  if (changed('maintenance') && !after.maintenance && outageOf(node)) throw new Fault('NodeOutOfService', { node: uuid });
   if (changed('maintenance') && !after.maintenance) Object.assign(follows, { maintenance_reason: null, fault: null });
   if (changed('protected')) {
     if (!after.protected) follows.protected_reason = null;
@@ -177,11 +179,13 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
   });
 }
 
-/** The end of maintenance clears reason and fault. Throws NodeLocked, NodeNotFound. */
+/** The end of maintenance clears reason and fault. Throws NodeLocked, NodeOutOfService, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
-  await changeUnlocked(context, uuid, async () =>
-    on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },
-  );
+  await changeUnlocked(context, uuid, async (node) => {
+    if (on) return { maintenance: true, maintenance_reason: reason ?? null };
+    if (outageOf(node)) throw new Fault('NodeOutOfService', { node: uuid });
+    return { maintenance: false, maintenance_reason: null, fault: null };
+  });
 }
 
 interface TraitChange {

@@ -10,6 +10,7 @@ const NODE = {
   provision_state: 'available',
   maintenance: false,
   maintenance_reason: null,
+  out_of_service: {},
   fault: null,
   retired: false,
   retired_reason: null,
