@@ -4,7 +4,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { isObject, type JsonObject } from '../../model/json';
 import type { InterfaceKind, StepRecord } from '../../model/records';
 import { defaultRows, maskedDefault, runnable, type DefaultValues } from '../../model/rules/default-config';
-import type { ConfigScope, ScopeSteps } from '../../store/store';
+import type { BiosFacts, ConfigScope, ScopeSteps } from '../../store/store';
 import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
 import { withTask } from '../core/task';
@@ -13,6 +13,7 @@ import { machineFacts } from '../steps/machine-facts';
 import { reservedStep } from '../steps/reserved-steps';
 import { isOfType, stepId } from '../steps/steps';
 
+const BIOS_STEP = 'bios.apply_configuration';
 const KINDS: readonly StepKind[] = ['clean', 'deploy', 'service'];
 /** Steps of the agent, for nodes whose agent has not reported its steps yet. They have no arguments. */
 const OF_AGENTS: readonly string[] = [
@@ -110,6 +111,34 @@ export async function readDefaults(context: Context, uuid: string): Promise<Defa
   return { rows: rows.map(maskedDefault), isRead };
 }
 
+/** Why no BIOS takes a value of a setting that it has; undefined: one takes it. */
+function valueProblem(value: unknown, facts: readonly BiosFacts[]): string | undefined {
+  const problems = facts.map(({ read_only: fixed, allowable_values: allowed, lower_bound: low, upper_bound: high }) => {
+    if (fixed) return '.name: the setting is read-only';
+    if (allowed && allowed.length > 0 && !allowed.includes(value))
+      return `.value: it must be one of ${allowed.slice(0, 50).map(String).join(', ')}`;
+    const isOutside = (low !== null && Number(value) < low) || (high !== null && Number(value) > high);
+    return isOutside ? `.value: it must be from ${low ?? 'any'} to ${high ?? 'any'}` : undefined;
+  });
+  return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
+}
+/** Checks BIOS settings against the machines of the scope, as far as their BIOSes were read. Undefined: nothing is wrong. */
+async function biosProblem({ store }: Context, scope: ConfigScope, { args: { settings } }: StepRecord): Promise<string | undefined> {
+  if (!Array.isArray(settings)) return undefined;
+  const asked = settings as readonly { readonly name: string; readonly value: unknown }[];
+  const known = await store.defaultConfigs.biosOf(
+    scope,
+    asked.map(({ name }) => name),
+  );
+  if (known === undefined) return undefined;
+  for (const [at, { name, value }] of asked.entries()) {
+    const facts = known.filter((row) => row.name === name);
+    const problem = facts.length === 0 ? `.name: no BIOS of these nodes has a setting ${name}` : valueProblem(value, facts);
+    if (problem !== undefined) return `.settings[${at}]${problem}`;
+  }
+  return undefined;
+}
+
 /** See Calls.checkDefaultConfig. */
 export async function checkDefaultConfig(context: Context, scope: ConfigScope, steps: readonly StepRecord[]): Promise<void> {
   const ofScope = await context.store.defaultConfigs.stepsOf(scope);
@@ -131,7 +160,7 @@ export async function checkDefaultConfig(context: Context, scope: ConfigScope, s
       const others = [...found.flatMap(({ steps: own = [] }) => own), ...known.filter(({ interface: owner }) => owner === step.interface)];
       refuse(`.step: the interface ${step.interface} has no step ${step.step}. Its steps: ${listed(others.map((other) => other.step))}`);
     }
-    const problem = argumentProblem(step, offer!);
+    const problem = argumentProblem(step, offer!) ?? (stepId(step) === BIOS_STEP ? await biosProblem(context, scope, step) : undefined);
     if (problem !== undefined) refuse(`.args${problem}`);
   }
 }

@@ -195,6 +195,32 @@ it.each([
 });
 const faultOf = (answer: Shown): string => (JSON.parse(String(answer['error_message'])) as { faultstring: string }).faultstring;
 
+it.each([
+  [{ Turbo: true }, /^steps\[0\]\.args\.settings\[0\]\.name: no BIOS of these nodes has a setting Turbo$/],
+  [
+    { QuietBoot: true, PowerProfile: 'Fast' },
+    /^steps\[0\]\.args\.settings\[1\]\.value: it must be one of Balanced, Performance, PowerSave$/,
+  ],
+  [{ BootRetrySeconds: 301 }, /^steps\[0\]\.args\.settings\[0\]\.value: it must be from 0 to 300$/],
+  [{ ProductName: 'x' }, /^steps\[0\]\.args\.settings\[0\]\.name: the setting is read-only$/],
+])('refuses the BIOS settings %j, which the machines do not have', async (values, message) => {
+  // The machine of the first test.
+  const { status, body } = await whole.call('POST', '/v1/default_configs', {
+    property: 'rack',
+    value: '13',
+    steps: [{ ...BIOS, args: settings(values) }],
+  });
+  expect(status).toBe(201);
+  await whole.call('DELETE', `/v1/default_configs/${String(body['uuid'])}`);
+  const { body: known } = await whole.call('GET', '/v1/default_configs?property=rack&value=12');
+  const [config] = known['default_configs'] as readonly Shown[];
+  const answer = await whole.call('PATCH', `/v1/default_configs/${String(config!['uuid'])}`, [
+    { op: 'replace', path: '/steps/0/args', value: settings(values) },
+  ]);
+  expect(answer.status).toBe(400);
+  expect(faultOf(answer.body)).toMatch(message);
+});
+
 it('refuses a second default config of a scope, and an unknown node', async () => {
   const steps = [{ interface: 'deploy', step: 'erase_devices', priority: 0 }];
   await set({ resource_class: 'twice', steps });
