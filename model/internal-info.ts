@@ -105,6 +105,8 @@ export const INTERNAL_INFO = {
   instance: row<unknown>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
+  /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
+  kexec: row<{ readonly kernel: string; readonly told?: true }>({ owner: 'agent', forgotten: ['system end', 'deploy end'] }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 

@@ -20,6 +20,8 @@ export interface Probes {
   readonly deploying: { readonly count: number; readonly limit: number };
   /** Whether `provide` cleans the node. */
   readonly cleans: boolean;
+  /** Why the deployment will end with a reboot, although a kexec is asked for. */
+  readonly kexecObstacle?: string | undefined;
   /** Requested deploy steps (`interface.step`) that the driver lacks, and the agent too, if its steps are known. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
   /** What differs between the machine and the node's default config. */
@@ -328,6 +330,17 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
             todo: `make it reachable from the conductor, or ${command(node, `set NODE --${wrong[0]!.name.startsWith('deploy_') ? 'driver' : 'instance'}-info ${wrong[0]!.name}=URL`)}`,
           };
     },
+  },
+  {
+    code: 'kexec',
+    severity: 'warns',
+    probe: ({ kexecObstacle: obstacle }, { node }) =>
+      obstacle === undefined
+        ? undefined
+        : {
+            message: `its deployment is asked to end with a kexec, and will end with a reboot: ${obstacle}`,
+            todo: `accept the reboot, or ${command(node, 'set NODE --instance-info deploy_kexec=false')}`,
+          },
   },
   { code: 'boot-port', severity: 'blocks', check: bootPort },
   {

@@ -390,6 +390,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model/agent',
     'ramdisk-agent/disk',
     'ramdisk-agent/inventory',
+    'ramdisk-agent/kexec',
     'ramdisk-agent/network',
     'ramdisk-agent/system',
     'wire',
@@ -400,6 +401,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': ['model', 'model/agent', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire/images'],
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
+  'ramdisk-agent/kexec': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system', 'wire/sockets'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
   'ramdisk-agent/system': ['model', 'wire'],
   server: [

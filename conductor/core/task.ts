@@ -21,6 +21,7 @@ import { fencedConnections, type Holding } from '../hardware/fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
+import { recordBoot } from './boot-record';
 import { recorderData } from './recorders';
 import type { ReservedWorker } from '../runtime/workers';
 import { LockLost, isInterrupted } from './interruption';
@@ -278,6 +279,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
     recorderData: () => recorderData(context, own.node),
+    recordBoot: (boot) => recordBoot(task, boot),
     fire: (...event) => fire(false, ...event),
     end: (...event) => fire(true, ...event),
     fireWithNext: (event, changes = {}, internal = {}) => {

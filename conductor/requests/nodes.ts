@@ -13,6 +13,7 @@ import { conductorsServing } from '../../model/ring';
 import { outageOf } from '../../model/rules/out-of-service';
 import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
+import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
 import { type AlreadyRead, recordOf } from '../core/call-types';
@@ -57,6 +58,7 @@ export async function createNode(context: Context, node: NewNode): Promise<NodeR
   await checkServed(context, node.driver, group);
   const interfaces = hardware.fill(node.driver, node);
   checkSizes(node.uuid, node.properties);
+  checkKexec(node);
   const whole: NewNode = {
     resource_class: options['DEFAULT.default_resource_class'],
     ...node,
@@ -153,6 +155,7 @@ export async function updateNode(
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
     const interfaces = newInterfaces(context, node, changes, resetInterfaces);
     checkSizes(uuid, changes.properties);
+    checkKexec(changes);
     return { ...changes, ...follows, ...interfaces };
   };
   return changeUnlocked(context, uuid, decide, {

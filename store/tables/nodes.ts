@@ -68,6 +68,9 @@ const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revis
 
 const lockedBy = ({ uuid: node, reservation }: Pick<NodeRecord, 'uuid' | 'reservation'>): Fault =>
   new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+function refuseDuringPowerChange(node: Pick<NodeRecord, 'uuid' | 'reservation' | 'target_power_state'>): void {
+  if (node.target_power_state !== null) throw lockedBy(node);
+}
 /**
  * The row for a write that found no reserved row. If the write ends the reservation, it may be repeated after a lost response: then the row
  * has its state. Throws NodeLocked otherwise.
@@ -160,10 +163,8 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
         .whereNull('target_power_state')
         .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-      if (changed > 0) return true;
-      const node = await lookups.findLookup(uuid);
-      if (node.target_power_state !== null) throw lockedBy(node);
-      return false;
+      if (changed === 0) refuseDuringPowerChange(await lookups.findLookup(uuid));
+      return changed > 0;
     },
 
     async remove(uuid, fence) {

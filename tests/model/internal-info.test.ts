@@ -11,7 +11,7 @@ const listed = (kind: string): string[] => [
   `${kind}_steps`,
   'steps_validated',
 ];
-const DEPLOYMENT = [...listed('deploy'), 'deployment_reboot', 'user_deploy_steps'];
+const DEPLOYMENT = [...listed('deploy'), 'kexec', 'deployment_reboot', 'user_deploy_steps'];
 const INSTANCE = ['instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'];
 
 it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
@@ -20,6 +20,7 @@ it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
     [
       ...AGENT,
       'agent_version',
+      'kexec',
       'agent_status',
       'agent_status_message',
       ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`),
