@@ -1,9 +1,11 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
-import { isReadOnly } from './disk/guard';
-import { usableDisks } from '../model/agent/root-disk';
+import { isReadOnly, openToRead } from './disk/guard';
+import { rootDisk, usableDisks } from '../model/agent/root-disk';
+import { saveDisk } from './disk/save';
 import { writeImage } from './disk/write';
+import { readSaveArguments } from '../model/agent/save-arguments';
 import { readWriteArguments } from '../model/agent/write-arguments';
 import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
@@ -43,6 +45,7 @@ export const STEPS: readonly StepRow[] = [
     },
   },
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
+  { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
 ];
 
 /** The steps of a kind in the API's form. */
@@ -125,6 +128,32 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
     });
     state.partitionUuids = { 'root uuid': written.diskIdentifier };
     return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${written.diskIdentifier}` };
+  } finally {
+    await device.close();
+  }
+}
+
+async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
+  const { parameters, state, clock, log, fetching } = machine;
+  const { url, checksumUrl, rootDevice } = readSaveArguments(args);
+  const disk = rootDevice
+    ? rootDisk(disksOf(machine), { ...state.node, instance_info: { root_device: rootDevice } })
+    : await waitForRootDisk(machine);
+  const device = await openToRead(disk);
+  try {
+    const { imageRetries: retries, imageRetryInterval } = parameters;
+    const saved = await saveDisk({
+      device,
+      url,
+      checksumUrl,
+      fetching,
+      retries,
+      retryIntervalMs: imageRetryInterval * 1000,
+      progress,
+      clock,
+      log,
+    });
+    return { ...saved, disk: disk.name };
   } finally {
     await device.close();
   }
