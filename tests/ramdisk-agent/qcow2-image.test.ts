@@ -70,7 +70,7 @@ it.each(Object.entries(DISKS))('makes an image that is written back without a di
 
   const copy = await diskWith(size, []);
   const target = await openDevice({ path: copy, size, sectorSize: 512, mode: 'write' });
-  const writer = qcow2Writer({ size, write: target.write, zero: async () => {} });
+  const writer = qcow2Writer({ size, write: (bytes, at) => target.write(bytes, at), zero: async () => {} });
   await writer.take(image);
   expect(await writer.end()).toBe('done');
   await target.close();
