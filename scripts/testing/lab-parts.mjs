@@ -33,6 +33,7 @@ export const PARTS = {
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 150 },
+  'deployment/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
     seconds: 600,
