@@ -1,45 +1,31 @@
 /**
  * Dispatches a parsed request to its handler. Checks route, Accept, arguments, body, version gates and policy, in Ironic's order. Refuses
- * the answer of an operation whose policy neither the dispatcher nor the handler has checked (resource/permission.ts).
+ * the answer of an operation whose policy neither the dispatcher nor the handler has checked (pipeline/permission.ts).
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
 import { isObject } from '../model/json';
-import type { Caller } from '../policy/caller';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
 import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
-import type { Peer } from './http/source';
 import { checkOperations, checkPolicy, isOfResource } from './pipeline/access';
-import type { Answer, ApiContext, Handler, Request } from './pipeline/handler';
+import type { Answer, ApiContext, Handler, Handlers, Request } from './pipeline/handler';
 import { guardedConductor, guardedStore, requireGranted, type Permission } from './pipeline/permission';
 import { matcher } from './pipeline/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';
 import { throwIfInvalid } from './schema/schema';
 
-interface ParsedRequest {
+interface ParsedRequest extends Pick<Request, 'base' | 'caller' | 'headers' | 'jsonSuffix' | 'minor' | 'path' | 'peer' | 'source'> {
   readonly method: string;
-  /** As in the request, without the query. */
-  readonly path: string;
   readonly segments: readonly string[];
   readonly query: Readonly<Record<string, unknown>>;
-  readonly minor: number;
-  readonly jsonSuffix: boolean;
-  readonly headers: IncomingHttpHeaders;
-  /** Scheme and host for links. */
-  readonly base: string;
   readonly body: Buffer;
   /** What the JSON of the body may have. */
   readonly json: JsonLimits;
-  readonly caller: Caller;
-  readonly peer: Peer;
-  /** Where the request comes from, for limits. */
-  readonly source: string;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
@@ -129,7 +115,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
       store: isCheckedByHandler && operation.method !== 'GET' ? guardedStore(context.store, permission) : context.store,
     };
     // Its arguments and its body are checked now, by the document that its types come from.
-    const answer = await (handlers[operation.operationId] as Handler)(request, own);
+    const answer = await (handlers[operation.operationId as keyof Handlers] as Handler)(request, own);
     requireGranted(permission);
     return answer;
   };

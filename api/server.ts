@@ -1,7 +1,7 @@
 /**
  * The API's HTTP server: metrics and log, then an Express router. The order of its middleware is CORS, probes, the page, OPTIONS, the API.
  * It is not an Express application, which gives each request and response another prototype: that alone costs as much as the router.
- * Only this file converts faults to responses. Handlers use neither Express nor sockets (resource/handler.ts).
+ * Only this file converts faults to responses. Handlers use neither Express nor sockets (pipeline/handler.ts).
  */
 import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
@@ -9,36 +9,32 @@ import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { ConductorApi } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
-import type { Clock } from '../model/clock';
-import { Fault, reasonOf } from '../model/errors';
+import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
-import type { Metrics } from '../model/metrics';
 import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
-import { createAuth } from './auth/auth';
-import type { LoginStatus } from './auth/own-login';
+import { createAuth, type ServiceParts } from './auth/auth';
 import { createSpellings } from './pipeline/spellings';
 import { createSessions, type Sessions } from './auth/sessions';
-import { createEnforcer, type Enforcer } from '../policy/enforcer';
 import { createDispatch, type Dispatch } from './dispatch';
 import type { AuditLog } from './http/audit';
 import { createBodyLimits, type BodyLimits } from './http/body';
 import { compressed } from './http/compression';
-import { createCors, refuseCrossOriginForgery } from './http/cors';
+import { refuseCrossOriginForgery } from './http/cors';
 import { cutOff } from './http/cut-off';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
+import { beginExchange, createCorsHeaders, noteCaller, noteError, type Exchange } from './http/exchange';
 import { baseOf } from './http/forwarded';
 import { measureNodes } from './http/node-counts';
 import { createProbes, sendProbe, type Probes } from './http/probes';
-import { originOf, reportRequest } from './http/request-log';
 import { reportFields, type RequestReport } from './http/request-report';
 import { send, sendLong } from './send';
 import { createGatherer, type Gathered } from './http/sliced-answers';
 import { peerOf, sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
-import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
+import { queryOf, segmentsOf, type Target } from './http/target';
 import { createUploads } from './http/uploads';
 import { createAgentAddresses } from './pipeline/agent-addresses';
 import { createEventFeed } from './pipeline/event-feed';
@@ -53,7 +49,6 @@ import { createConsoleBridge } from './ui/console';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
-export { loadDocument } from './schema/document';
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Longer than clients pause between requests, so that no connection closes while a request is sent. */
@@ -69,26 +64,18 @@ export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): Se
   };
 };
 
-/** The services that the API uses. */
-interface ApiParts {
+/** The services that the API uses. The signal ends streams too. */
+interface ApiParts extends ServiceParts {
   readonly store: Store;
   readonly conductor: ConductorApi;
-  readonly options: Options;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
   /** Absent: no probes on this port. */
   readonly probes?: Probes;
   /** Absent: no notifications. */
   readonly notifier?: Notifier;
   /** Absent: no audit log. */
   readonly audit?: AuditLog;
-  /** Absent: one of the default rules. */
-  readonly enforcer?: Enforcer;
   /** Absent: read now. */
   readonly document?: Document;
-  /** Absent: this server authenticates itself at Keystone with the first request only. */
-  readonly loginStatus?: LoginStatus;
   /** Absent: the page has no consoles. */
   readonly consoles?: {
     /** The port of a console that this process serves. */
@@ -96,8 +83,6 @@ interface ApiParts {
     /** Sets the listener of the HTTP server. */
     readonly upgrade: (listener: UpgradeListener) => void;
   };
-  /** Aborted when the server stops, which ends streams. */
-  readonly signal?: AbortSignal;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -111,34 +96,14 @@ const LOG_IN = { bytes: 32 * 1024, isPublic: false };
 const NO_ROUTE = 'other';
 
 /** The data of a request that the middleware shares. */
-interface Exchange {
-  readonly report: RequestReport;
-  readonly target: Target;
+interface ApiExchange extends Exchange {
   /** The response headers with the request ID. */
   readonly ids: Headers;
-  /** Writes the log and the metrics. Call it once, after the response is sent or a stream has begun. */
-  readonly finish: () => void;
 }
 const EXCHANGE = Symbol('exchange');
-type Exchanged = IncomingMessage & { [EXCHANGE]?: Exchange };
-const exchangeOf = (request: IncomingMessage): Exchange => (request as Exchanged)[EXCHANGE]!;
+type Exchanged = IncomingMessage & { [EXCHANGE]?: ApiExchange };
+const exchangeOf = (request: IncomingMessage): ApiExchange => (request as Exchanged)[EXCHANGE]!;
 
-function createApiSessions(parts: ApiParts, document: Document, stopping: AbortSignal): Sessions {
-  const { store, options, log, clock, metrics, enforcer, loginStatus } = parts;
-  const auth = createAuth({
-    options,
-    log,
-    clock,
-    metrics,
-    service: 'baremetal',
-    spellings: createSpellings(document),
-    ...(loginStatus ? { loginStatus } : {}),
-    enforcer: enforcer ?? createEnforcer(options),
-    store,
-    signal: stopping,
-  });
-  return createSessions(auth, clock, randomBytes);
-}
 function createContext(parts: ApiParts, document: Document, auth: Auth, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
   const { store, options, log, clock, metrics } = parts;
   return {
@@ -162,29 +127,25 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
 
 /** Assigns the request ID, and logs and measures the finished request. */
 function reportRequests(parts: ApiParts): RequestListener {
-  const { metrics } = parts;
   let inFlight = 0;
-  metrics.read('bloomery_api_requests_in_flight', () => [[{}, inFlight]]);
+  parts.metrics.read('bloomery_api_requests_in_flight', () => [[{}, inFlight]]);
   return (request, response) => {
-    const took = metrics.timer();
-    const origin = originOf(request);
-    const report: RequestReport = { route: NO_ROUTE, origin };
-    const ids = { 'x-openstack-request-id': origin.requestId, 'openstack-request-id': origin.requestId };
-    const finish = (): void => {
+    const { report, target, finish } = beginExchange(parts, 'baremetal', NO_ROUTE, request, response);
+    const { requestId } = report.origin;
+    const ids = { 'x-openstack-request-id': requestId, 'openstack-request-id': requestId };
+    const ending = (): void => {
       inFlight--;
-      const status = response.headersSent ? response.statusCode : undefined;
-      reportRequest(parts, request, { service: 'baremetal', report, status, seconds: took() });
+      finish();
     };
-    (request as Exchanged)[EXCHANGE] = { report, target: targetOf(request.url ?? '/'), ids, finish };
+    (request as Exchanged)[EXCHANGE] = { report, target, ids, finish: ending };
     inFlight++;
   };
 }
 
 function addCorsHeaders(options: Options): RequestHandler {
-  const cors = createCors(options);
+  const addHeaders = createCorsHeaders(options);
   return (request, response, next) => {
-    if (request.headers.origin !== undefined)
-      for (const [name, value] of Object.entries(cors(request.method, request.headers))) response.setHeader(name, value);
+    addHeaders(request, response);
     next();
   };
 }
@@ -267,7 +228,7 @@ function negotiateVersion(
   if ('refusal' in result) {
     versions.headers = result.inRange ? range : {};
     // The root document responds with a fault.
-    throw path === '/' ? new Fault('NotAcceptable', { message: result.refusal }) : new Refusal(406, result.refusal, versions.headers);
+    throw path === '/' ? notAcceptable(result.refusal) : new Refusal(406, result.refusal, versions.headers);
   }
   versions.headers = Object.assign({}, range, { [HEADER]: result.used });
   return result;
@@ -297,10 +258,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     const admin = caller.exempt || caller.roles.includes('admin') ? ({ admin: true } as const) : {};
     const rights = caller.roles.includes('service') ? { ...admin, service: true as const } : admin;
-    // Object.assign: a literal that spreads several objects takes ten times as long.
-    report.origin = Object.assign({}, report.origin, { user: caller.user, project: caller.project }, rights);
-    report.roles = caller.roles;
-    report.tokenName = caller.tokenName;
+    noteCaller(report, caller, rights);
     const limits = limitsOf(bare);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, source, body, json: limits.json }, versions),
@@ -379,27 +337,17 @@ const isOfScript = ({ headers }: IncomingMessage): boolean =>
 /** Responses to these errors have no version headers in Ironic either: the router or earlier middleware sends them. */
 const WITHOUT_VERSION = [Refusal, Unread, Unauthenticated, Unacceptable];
 function sendError(error: unknown, request: IncomingMessage, response: ServerResponse, versions: Headers, log: Log): void {
-  const { report, target, ids } = exchangeOf(request);
-  const { method } = request;
-  const { status, body, headers: explained, known } = explain(error);
-  const { 'WWW-Authenticate': challenge, ...others } = explained;
-  const headers = challenge === undefined || isOfScript(request) ? others : explained;
-  if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
-  // An unknown error on a closed connection means that the client left while its request was read.
-  if (known || !request.socket.destroyed) report.status = status;
-  if (!known && !request.socket.destroyed)
-    log.error('request failed', {
-      ...reportFields(report),
-      method,
-      path: target.path,
-      error: reasonOf(error),
-      stack: error instanceof Error ? error.stack : undefined,
-    });
+  const { ids } = exchangeOf(request);
+  const explained = explain(error);
+  const { status, body } = explained;
+  const { 'WWW-Authenticate': challenge, ...others } = explained.headers;
+  const headers = challenge === undefined || isOfScript(request) ? others : explained.headers;
+  noteError(error, explained, request, exchangeOf(request), log);
   // The rest of the body is not read.
   const isCutOff = error instanceof Unread && (status === 413 || status === 503);
   const close = isCutOff ? { Connection: 'close' } : {};
   const versionHeaders = WITHOUT_VERSION.some((kind) => error instanceof kind) ? {} : versions;
-  send(response, method === 'HEAD', { status, body, headers: { ...versionHeaders, ...headers, ...ids, ...close } });
+  send(response, request.method === 'HEAD', { status, body, headers: { ...versionHeaders, ...headers, ...ids, ...close } });
   if (isCutOff) cutOff(request);
 }
 
@@ -411,8 +359,10 @@ export function createApi(parts: ApiParts): RequestListener {
   const { store, conductor, options, log, clock, metrics } = parts;
   const document = parts.document ?? loadDocument();
   const stopping = parts.signal ?? new AbortController().signal;
-  const sessions = createApiSessions(parts, document, stopping);
-  const context = createContext(parts, document, sessions.auth, stopping);
+  const credentials = createAuth({ ...parts, service: 'baremetal', spellings: createSpellings(document), signal: stopping });
+  const sessions = createSessions(credentials, clock, randomBytes);
+  const { auth } = sessions;
+  const context = createContext(parts, document, auth, stopping);
   measureNodes(store, clock, metrics);
   if (parts.consoles && options['api.enable_ui']) {
     const { portOf, upgrade } = parts.consoles;
@@ -424,7 +374,7 @@ export function createApi(parts: ApiParts): RequestListener {
   router.use(answerProbes(parts.probes ?? createProbes({})));
   router.use(answerPage(parts, sessions, stopping));
   router.use(answerOptions);
-  router.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
+  router.use(answerApi({ parts, document, auth, dispatch: createDispatch(context, conductor), stopping }));
   const report = reportRequests(parts);
   return (request, response) => {
     report(request, response);

@@ -69,7 +69,7 @@ interface HttpBootSetup {
   readonly clock: Clock;
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
-  readonly reports?: ReportBoots;
+  readonly reports?: ReportBoots | undefined;
   /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
 }

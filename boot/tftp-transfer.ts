@@ -14,7 +14,7 @@ export interface NegotiatedOptions {
   readonly blockSize: number;
   /** Packets in a window. */
   readonly window: number;
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | undefined;
   /** The options in the OACK; empty: no OACK is sent. */
   readonly granted: TftpOptions;
 }

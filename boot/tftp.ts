@@ -260,7 +260,7 @@ export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'
   const timeout = grant('timeout', number('timeout', 1, MAX_TIMEOUT));
   // The size of a text is known only after the conversion of its line ends (RFC 1350 §1).
   if (mode === 'octet' && requested.has('tsize')) grant('tsize', file.size);
-  return { blockSize, window, granted, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
+  return { blockSize, window, granted, timeoutSeconds: timeout };
 }
 
 /** Text from the network, shortened and printable for the log. */

@@ -11,7 +11,7 @@ export interface UpstreamFile {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readable;
   /** The expected hash of the body, in hexadecimal digits. Absent: unknown. */
-  readonly digest?: { readonly algorithm: string; readonly value: string };
+  readonly digest?: { readonly algorithm: string; readonly value: string } | undefined;
 }
 
 /** @param conditions headers of a conditional request */
@@ -52,6 +52,6 @@ export async function fromGlance(url: string, glance: ServiceClient, signal: Abo
     status,
     headers: { ...headers, 'content-length': length },
     body,
-    ...(algorithm !== null && value !== null && ALGORITHMS.has(algorithm) ? { digest: { algorithm, value } } : {}),
+    digest: algorithm !== null && value !== null && ALGORITHMS.has(algorithm) ? { algorithm, value } : undefined,
   };
 }

@@ -81,7 +81,7 @@ async function openApiSource(url: string | true): Promise<Source> {
     const selector = {
       serviceType: 'baremetal',
       interfaces: process.env['OS_INTERFACE'] ? [process.env['OS_INTERFACE']] : ['public', 'internal', 'admin'],
-      ...(region ? { region } : {}),
+      region: region || undefined,
     };
     const service = { ...selector, endpointOverride: direct ?? endpoint(await session.endpoint(selector), {}) };
     get = (path, headers, stop) => session.request(service, path, { method: 'GET', headers }, stop);

@@ -42,14 +42,14 @@ function ruleNameOf(given: string, { options, files }: Policies): string {
 interface ListedRule extends Pick<PolicyRow, 'name' | 'scopes'> {
   readonly check: string;
   /** Absent: the default. */
-  readonly from?: string;
+  readonly from?: string | undefined;
 }
 function listedRules({ options, files }: Policies): readonly ListedRule[] {
   const { rules } = effectiveRules(options, files.rules);
   const own = [...files.rules.keys()].filter((name) => !POLICIES.some((row) => row.name === name));
   return [...POLICIES, ...own.map((name) => ({ name, scopes: [] }))].map(({ name, scopes }) => {
     const place = files.places.get(name);
-    return { name, scopes, check: formatRule(rules.get(name)!), ...(place ? { from: `${place.file} line ${place.line}` } : {}) };
+    return { name, scopes, check: formatRule(rules.get(name)!), from: place ? `${place.file} line ${place.line}` : undefined };
   });
 }
 async function list(given: ConfigArguments & { readonly changed?: true; readonly json?: true }): Promise<string> {

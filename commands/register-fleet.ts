@@ -2,7 +2,7 @@
  * Registers simulated machines with a server: a node and its ports for each. A node that an earlier fleet registered gets the new address
  * of its BMC; other nodes stay as they are.
  */
-import type { Clock } from '../model/clock';
+import { waitUntil, type Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
 import { authorization, parseJson, refusalText } from './endpoint';
@@ -31,18 +31,15 @@ interface Registered {
  */
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
-  while (clock.now() < end) {
-    const options = { signal: timeoutSignal(TIMEOUT_MS, signal) };
-    const isThere = await fetch(`${base}/`, options).then(
+  const isThere = (): Promise<boolean> =>
+    fetch(`${base}/`, { signal: timeoutSignal(TIMEOUT_MS, signal) }).then(
       async ({ status, body }) => {
         await body?.cancel();
         return status !== 503;
       },
       (error: unknown) => ((error as Error).cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
     );
-    if (isThere) return;
-    await clock.sleep(RETRY_MS, signal);
-  }
+  await waitUntil({ clock, signal }, isThere, () => (clock.now() < end ? RETRY_MS : undefined));
 }
 
 async function firstBytes({ body }: Response): Promise<string> {

@@ -108,8 +108,8 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     diskGiB,
     mode,
     accelerator,
-    ...(bridge === undefined ? {} : { bridge }),
-    ...(authorities ? { authorities } : {}),
+    bridge,
+    authorities,
   };
 }
 const toStderr = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...fields }));
@@ -163,11 +163,11 @@ async function simulate(given: Arguments): Promise<void> {
     clock: systemClock,
     random: randomBytes,
     behaviour: { bootMs: given.bootMs, stepMs: given.stepMs },
-    ...(qemu ? { qemu } : {}),
-    ...(given.seed === undefined ? {} : { seed: given.seed }),
-    ...(bootUrl === undefined ? {} : { bootUrl }),
-    ...(given.state === undefined ? {} : { stateFolder: given.state }),
-    ...(json ? { onPhase: (machine) => printJsonLine({ name: machine.name, phase: machine.phase() }) } : {}),
+    qemu,
+    seed: given.seed,
+    bootUrl,
+    stateFolder: given.state,
+    onPhase: json ? (machine) => printJsonLine({ name: machine.name, phase: machine.phase() }) : undefined,
   });
   const undo: (() => Promise<void>)[] = [() => fleet.close()];
   try {

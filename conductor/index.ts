@@ -2,6 +2,7 @@
 import type { LoadedOptions, Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
 import type { HooksOption, Interfaces } from '../drivers/interfaces';
+import { waitUntil } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { silentLog } from '../model/log';
 import { macLists } from '../wire/mac-lists';
@@ -64,17 +65,19 @@ const REGISTER_PAUSE_MS = 1000;
  */
 async function register(lease: Lease, { clock, log, options, probe }: ConductorParts, signal: AbortSignal): Promise<void> {
   const host = options['DEFAULT.host'];
-  for (let tried = 0; ; tried++) {
-    const isRegistered = await lease.register(async ({ address }) => {
+  const isRegistered = async (): Promise<boolean> => {
+    const own = await lease.register(async ({ address }) => {
       const holder = address === null || !probe ? 'gone' : await probe({ hostname: host, address });
       if (holder === 'answers')
         throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
       return holder === 'gone';
     });
-    if (isRegistered) return;
-    if (tried === 0) log.warn(`the conductor that last ran as ${host} may be alive: waiting until it counts as dead`);
-    await clock.sleep(REGISTER_PAUSE_MS, signal);
-  }
+    return own !== undefined;
+  };
+  await waitUntil({ clock, signal }, isRegistered, (tries) => {
+    if (tries === 1) log.warn(`the conductor that last ran as ${host} may be alive: waiting until it counts as dead`);
+    return REGISTER_PAUSE_MS;
+  });
 }
 
 type InspectionOptions = Pick<

@@ -40,7 +40,7 @@ export type OperationName = keyof Calls;
 export interface ConductorSelector {
   readonly key: string;
   readonly driver?: string;
-  readonly conductor_group?: string;
+  readonly conductor_group?: string | undefined;
 }
 type Route = (store: Store, args: readonly unknown[]) => Promise<ConductorSelector>;
 interface Operation<Name extends OperationName> {
@@ -70,7 +70,7 @@ const driver: Route = async (_store, [name]) => ({ key: name as string, driver: 
 /** Without a group, the conductor that creates the node sets its own default group. */
 const newNode: Route = async (_store, [made]) => {
   const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
-  return { key: uuid, driver: name, ...(group === undefined ? {} : { conductor_group: group.toLowerCase() }) };
+  return { key: uuid, driver: name, conductor_group: group?.toLowerCase() };
 };
 const newAllocation: Route = async (store, [made, ident]) =>
   typeof ident === 'string' ? node(store, [ident]) : { key: (made as { readonly uuid: string }).uuid };

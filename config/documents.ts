@@ -44,7 +44,7 @@ export const configurationPage = (): string =>
     '# Configuration',
     '',
     'This page is for operators who write an `ironic.conf`: it lists every option with its type and default.',
-    'It is generated from `config/options.ts`; do not edit it.',
+    'It is generated from `config/options.ts`; do not edit it (`UPDATE_DOCS=1 npx jest tests/config/load` writes it).',
     '',
     'Section and option names are those of `ironic.conf`.',
     'The line of an option shows its type, its limits and its default.',

@@ -13,7 +13,7 @@ export const inSection = <const S extends string, const R extends readonly Secti
   rows.map((row) => ({
     ...row,
     section,
-    ...(row.formerly === undefined ? {} : { formerly: row.formerly.map((former) => `${section}.${former}`) }),
+    formerly: row.formerly?.map((former) => `${section}.${former}`),
   })) as unknown as {
     readonly [K in keyof R]: R[K] & { readonly section: S };
   };

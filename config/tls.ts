@@ -83,8 +83,8 @@ export function tlsOf(options: TlsOptions, listener: Listener): TlsSettings | un
   const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];
   return {
     ...filesOf(options, listener),
-    ...(ca === null ? {} : { ca: { option: '[ssl]ca_file', path: ca } }),
+    ca: ca === null ? undefined : { option: '[ssl]ca_file', path: ca },
     ...versionsOf(options, section),
-    ...(ciphers === null ? {} : { ciphers }),
+    ciphers: ciphers ?? undefined,
   };
 }

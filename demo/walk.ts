@@ -59,7 +59,7 @@ async function walkOne(client: Client, machine: DemoMachine, image: DemoImage, d
         },
       ]);
     const configdrive = { meta_data: { name: machine.name, uuid }, user_data: `#cloud-config\nhostname: ${machine.name}\n` };
-    await client.request('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...(deploying ? { configdrive } : {}) });
+    await client.request('PUT', `/v1/nodes/${uuid}/states/provision`, { target, configdrive: deploying ? configdrive : undefined });
     await reach(client, uuid, state, deadline);
   }
 }

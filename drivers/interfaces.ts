@@ -46,15 +46,15 @@ export interface Connections {
   /** Attribute registries of BIOSes. Absent: each task reads them. */
   readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
-  readonly consoles?: Consoles & SolPool;
+  readonly consoles?: (Consoles & SolPool) | undefined;
   /** The introspection service. Absent: [discoverd] names none. */
-  readonly introspection?: IntrospectionClient;
+  readonly introspection?: IntrospectionClient | undefined;
   /** Absent: [ironic_networking] enables no driver. */
-  readonly switches?: Switches;
+  readonly switches?: Switches | undefined;
   /** Absent: [conductor]enable_trait_based_networking is false. */
-  readonly networkTraits?: NetworkTraits;
+  readonly networkTraits?: NetworkTraits | undefined;
   /** The API's URL from Keystone's catalog, for ramdisks. Absent: [service_catalog]endpoint_override is used. */
-  readonly apiUrl?: () => Promise<string>;
+  readonly apiUrl?: (() => Promise<string>) | undefined;
   /** Neutron, Glance and others. A client reads its options and connects at its first request. */
   readonly services: Services;
 }
@@ -81,9 +81,9 @@ export interface Task {
   readonly options: Options;
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
-  readonly globalRequestId?: string;
+  readonly globalRequestId?: string | undefined;
   /** The user who requested this work. Absent: no user requested it, or the request has ended. */
-  readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null };
+  readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null } | undefined;
   /**
    * True: the reservation certainly holds. Otherwise the promise resolves once that is certain. It rejects when the reservation is lost,
    * and then nothing may be sent. Called before each call of an interface and each request to a BMC or an agent. Absent: no reservation.
@@ -146,7 +146,7 @@ export type Outcome =
    * The wait ends with the agent's next heartbeat, or with a poll after `pollEvery` seconds. `quiet`: the poll showed nothing new, so the
    * timeout of the wait is not restarted.
    */
-  | { readonly kind: 'wait'; readonly pollEvery?: number; readonly quiet?: true }
+  | { readonly kind: 'wait'; readonly pollEvery?: number | undefined; readonly quiet?: true | undefined }
   | { readonly kind: 'failed'; readonly reason: string };
 export const done: Outcome = { kind: 'done' };
 export const agentAlreadyRunning: Outcome = { kind: 'done', agentRunning: true };
@@ -446,7 +446,7 @@ export interface NetworkInterface extends Interface {
 export interface PortChange {
   readonly before: PortRecord;
   readonly after: PortRecord;
-  readonly portgroup?: PortgroupRecord;
+  readonly portgroup?: PortgroupRecord | undefined;
 }
 export interface PortgroupChange {
   readonly before: PortgroupRecord;

@@ -60,14 +60,12 @@ export function measureConnections({ ipmi, redfish, consoles, services, ...other
   return {
     ...others,
     services: measureServices(services, metrics),
-    ...(consoles && {
-      consoles: { ...consoles, openSol: (...given) => measured('ipmi', 'openSol', () => consoles.openSol(...given)) },
-    }),
+    consoles: consoles ? { ...consoles, openSol: (...given) => measured('ipmi', 'openSol', () => consoles.openSol(...given)) } : undefined,
     ipmi: {
       ...ipmi,
-      ...(ipmi.runProgram && {
-        runProgram: (target, args, ...rest) => measured('ipmi', args[0] ?? '', () => ipmi.runProgram!(target, args, ...rest)),
-      }),
+      runProgram: ipmi.runProgram
+        ? (target, args, ...rest) => measured('ipmi', args[0] ?? '', () => ipmi.runProgram!(target, args, ...rest))
+        : undefined,
       request: (target, netFn, command, ...rest) =>
         measured('ipmi', ipmiName(netFn, command), () => ipmi.request(target, netFn, command, ...rest)),
     },

@@ -98,7 +98,7 @@ export interface ContainerPort {
   readonly tls?: TlsSettings;
   readonly listener: RequestListener;
   /** Takes over WebSockets. Absent: they are requests like others. */
-  readonly upgrade?: UpgradeListener;
+  readonly upgrade?: UpgradeListener | undefined;
 }
 function portOf(name: string, text: string): number {
   const port = Number(text);
@@ -110,7 +110,7 @@ const tlsOf = (pair: { readonly cert: string; readonly key: string }, protocols:
   key: { option: 'its private key', path: pair.key },
   minVersion: `TLSv${leastVersion(protocols) ?? '1.2'}`,
   maxVersion: 'TLSv1.3',
-  ...(ciphers === '' ? {} : { ciphers }),
+  ciphers: ciphers === '' ? undefined : ciphers,
 });
 
 /**
@@ -161,7 +161,7 @@ export function httpdPorts(environment: Environment, context: ContainerContext, 
   const port = (kind: Port, listening: Omit<ContainerPort, 'listener'>): ContainerPort => ({
     ...listening,
     listener: createHttpd(setup, kind),
-    ...(kind === 'api' ? { upgrade: createTunnel(setup) } : {}),
+    upgrade: kind === 'api' ? createTunnel(setup) : undefined,
   });
   return [
     port('plain', { host: own, port: httpPort, what: 'HTTP, HTTP_PORT' }),

@@ -2,13 +2,14 @@
 import { isIP, isIPv4 } from 'node:net';
 import type { LoadedOptions } from '../config/options';
 import { netmaskLength, parseNetwork } from '../model/idents';
+import { formatIpv6, parseIpv6 } from '../wire/ipv6';
 import { Metal3Error, type ContainerContext } from './container-context';
 
 /** A machine of DHCP_HOSTS. */
 interface DhcpHost {
   readonly mac: string;
   /** Its fixed address. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   readonly ignored: boolean;
 }
 interface DhcpPlan {
@@ -42,7 +43,7 @@ const OPTIONS: Readonly<Record<string, 'gateway' | 'dns' | 'domain' | 'mtu'>> = 
 type Keys = Readonly<Partial<Record<'gateway' | 'dns' | 'domain' | 'mtu', readonly string[]>>>;
 interface OptionLine {
   /** Absent: the line applies to all ranges. */
-  readonly tag?: string;
+  readonly tag?: string | undefined;
   readonly keys: Keys;
 }
 function optionLine(item: string): OptionLine {
@@ -50,7 +51,7 @@ function optionLine(item: string): OptionLine {
   const tag = /^tag:(.+)$/.exec(first)?.[1];
   const [name = '', ...values] = tag === undefined ? [first, ...rest] : rest;
   const key = Object.hasOwn(OPTIONS, name) ? OPTIONS[name]! : refuse('DHCP_OPTIONS', item, `the option ${name} cannot be sent`);
-  return { ...(tag === undefined ? {} : { tag }), keys: { [key]: values.map((value) => value.replace(/^\[|\]$/g, '')) } };
+  return { tag, keys: { [key]: values.map((value) => value.replace(/^\[|\]$/g, '')) } };
 }
 
 const DURATIONS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
@@ -62,11 +63,11 @@ function leaseTime(text: string): number | undefined {
 }
 
 interface Range {
-  readonly tag?: string;
+  readonly tag?: string | undefined;
   readonly first: string;
   readonly last: string;
   readonly width: number;
-  readonly lease?: number;
+  readonly lease?: number | undefined;
 }
 function rangeOf(item: string): Range {
   const words = item.split(',').map((word) => word.trim());
@@ -77,7 +78,7 @@ function rangeOf(item: string): Range {
   const width = family === 4 ? (isIPv4(mask) ? netmaskLength(mask) || 0 : 0) : /^\d{1,3}$/.test(mask) ? Number(mask) : 0;
   if (width === 0 || width > 128) refuse('DHCP_RANGE', item, 'it needs a netmask, or the length of the prefix for IPv6, as its third part');
   const lease = more[0] === undefined ? undefined : (leaseTime(more[0]) ?? refuse('DHCP_RANGE', item, `${more[0]} is not a lease time`));
-  return { first, last, width, ...(tag === undefined ? {} : { tag }), ...(lease === undefined ? {} : { lease }) };
+  return { first, last, width, tag, lease };
 }
 
 /** The first address of the network. */
@@ -87,15 +88,8 @@ function networkOf(address: string, width: number): string {
     const network = bits - (bits % 2 ** (32 - width));
     return [24, 16, 8, 0].map((shift) => Math.floor(network / 2 ** shift) % 256).join('.');
   }
-  const [head = '', tail] = address.split('::');
-  const parts = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - parts(head).length - parts(tail).length }, () => '0');
-  const all = [...parts(head), ...zeros, ...parts(tail ?? '')].map((part) => parseInt(part, 16));
-  const masked = all.map((part, index) => {
-    const kept = Math.min(Math.max(width - index * 16, 0), 16);
-    return part & (0xffff << (16 - kept)) & 0xffff;
-  });
-  return new URL(`http://[${masked.map((part) => part.toString(16)).join(':')}]`).hostname.slice(1, -1);
+  const hostBits = BigInt(128 - width);
+  return formatIpv6(((parseIpv6(address) ?? 0n) >> hostBits) << hostBits);
 }
 const contains = (network: string, width: number, address: string): boolean =>
   parseNetwork(`${network}/${width}`)?.contains(address) === true;
@@ -136,7 +130,7 @@ function hostOf(item: string): DhcpHost {
   if (!MAC.test(mac)) refuse('DHCP_HOSTS', item, 'it does not begin with a MAC address');
   const rest = words.slice(1).map((word) => word.replace(/^\[|\]$/g, ''));
   const address = rest.find((word) => isIP(word) !== 0);
-  return { mac, ...(address === undefined ? {} : { address }), ignored: rest.includes('ignore') };
+  return { mac, address, ignored: rest.includes('ignore') };
 }
 
 /** @throws Metal3Error */

@@ -26,7 +26,7 @@ export const systemClock: Clock = {
 interface RetryParts {
   readonly clock: Pick<Clock, 'sleep'>;
   /** Absent: only `pauseAfter` ends the retries. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 /**
  * Runs the work again after each error for which `pauseAfter` gives a pause.
@@ -48,6 +48,24 @@ export async function retry<T>(
       await clock.sleep(pause, signal);
     }
   }
+}
+/**
+ * Runs the check again until it holds.
+ * @param pauseAfter milliseconds after this check, of which the first is 1; undefined: the wait is over
+ * @returns whether it holds
+ * @throws the error of a check, or the reason of the signal that aborts a pause
+ */
+export async function waitUntil(
+  { clock, signal }: RetryParts,
+  check: () => boolean | Promise<boolean>,
+  pauseAfter: (checks: number) => number | undefined,
+): Promise<boolean> {
+  for (let checks = 1; !(await check()); checks++) {
+    const pause = pauseAfter(checks);
+    if (pause === undefined) return false;
+    await clock.sleep(pause, signal);
+  }
+  return true;
 }
 
 /** The format of times in rows and responses: ISO 8601 with offset and microseconds. */

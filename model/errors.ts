@@ -44,9 +44,10 @@ export const FAULTS = {
   // Ironic has no such limits.
   TooLarge: [413, '{message}'],
   // 404
+  // Of resources that Ironic does not have.
+  RecordNotFound: [404, '{resource} {ident} could not be found.'],
   ImageNotFound: [404, 'Image {image_id} could not be found.'],
   NodeNotFound: [404, 'Node {node} could not be found.'],
-  NamedImageNotFound: [404, 'Image {image} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
   PortNotFound: [404, 'Port {port} could not be found.'],
   ChassisNotFound: [404, 'Chassis {chassis} could not be found.'],
@@ -78,6 +79,7 @@ export const FAULTS = {
   ],
   NodeAssociated: [409, 'Node {node} is associated with instance {instance}.'],
   MACAlreadyExists: [409, 'A port with MAC address {mac} already exists.'],
+  RecordAlreadyExists: [409, '{resource} with {column} {value} already exists.'],
   PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
   PortDuplicateName: [409, 'A port with name {name} already exists.'],
   InvalidState: [409, '{message}'],
@@ -98,8 +100,6 @@ export const FAULTS = {
   DeployTemplateDuplicateName: [409, 'A deploy template with name {name} already exists.'],
   RunbookAlreadyExists: [409, 'A runbook with UUID {uuid} already exists.'],
   RunbookDuplicateName: [409, 'A runbook with name {name} already exists.'],
-  NamedImageAlreadyExists: [409, 'An image with UUID {uuid} already exists.'],
-  NamedImageDuplicateName: [409, 'An image with name {name} already exists.'],
   IntrospectionRuleAlreadyExists: [409, 'Rule with UUID {uuid} already exists'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],
@@ -161,13 +161,18 @@ export class Fault extends Error {
   }
 }
 
-const withMessage = (name: 'Invalid' | 'InvalidParameterValue') => {
+const withMessage = (name: 'Invalid' | 'InvalidParameterValue' | 'Conflict') => {
   return (message: string, cause?: unknown): Fault => new Fault(name, { message }, cause === undefined ? {} : { cause });
 };
 /** A request that makes no sense as a whole. */
 export const invalid = withMessage('Invalid');
 /** A value that cannot be used. */
 export const invalidParameter = withMessage('InvalidParameterValue');
+/** The state does not allow it. */
+export const conflict = withMessage('Conflict');
+/** This version of the API does not have it. */
+export const notAcceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
+export const notFound = (message = 'Resource could not be found.'): Fault => new Fault('NotFound', { message });
 
 /** The message of an error, for `last_error` and the log. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,9 @@
 // Generated from openapi.yaml by `npm run types`: do not edit.
 import type { JsonObject } from './json';
 
+/** The newest microversion is 1.N. */
+export const NEWEST_MINOR = 115;
+
 export const NODE_FIELDS = {
   uuid: 'text',
   created_at: 'time',

@@ -10,11 +10,11 @@ export interface Probes {
   /** The result of `validate` for each interface. */
   readonly validation: Readonly<Partial<Record<InterfaceKind, { readonly result: boolean; readonly reason?: string }>>>;
   /** The actual power state. Absent: the power interface cannot read it, or is not valid. */
-  readonly power?: { readonly state: PowerState | null } | { readonly error: string };
+  readonly power?: { readonly state: PowerState | null } | { readonly error: string } | undefined;
   /** The present boot mode, and whether the management interface can change it. */
   readonly bootMode: { readonly now: string | null; readonly changeable: boolean };
   /** The images of the deployment, with the error if one is not accessible. */
-  readonly images: readonly { readonly name: string; readonly href: string; readonly error?: string }[];
+  readonly images: readonly { readonly name: string; readonly href: string; readonly error?: string | undefined }[];
   /** The number of nodes in deployment, and its limit. */
   readonly deploying: { readonly count: number; readonly limit: number };
   /** Whether `provide` cleans the node. */

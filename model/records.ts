@@ -288,11 +288,11 @@ export interface LeaseRecord {
 /** A heartbeat of a ramdisk: POST /v1/heartbeat. */
 export interface Heartbeat {
   readonly callbackUrl: string;
-  readonly agentVersion?: string;
+  readonly agentVersion?: string | undefined;
   readonly agentToken?: string;
-  readonly agentVerifyCa?: string;
-  readonly agentStatus?: string;
-  readonly agentStatusMessage?: string;
+  readonly agentVerifyCa?: string | undefined;
+  readonly agentStatus?: string | undefined;
+  readonly agentStatusMessage?: string | undefined;
 }
 
 /** An agent's inventory, in ironic-python-agent's format. Declared are the members that the server reads; others are stored unchanged. */

@@ -19,7 +19,7 @@ export interface Explanation {
   /** The rule in effect. */
   readonly rule: string;
   /** Why the scope of the caller does not fit; absent: it fits. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /** The first alternative that passes, or all alternatives if none passes. */
   readonly clauses: readonly Clause[];
 }
@@ -63,7 +63,7 @@ export function explain(options: PolicyOptions, files: FileRules, name: string, 
   return {
     allowed: fits && passed !== undefined,
     rule: formatRule(rule),
-    ...(fits ? {} : { scope: `it is for the scope ${scopes.join(' or ')}, and the caller has the scope ${scope}` }),
+    scope: fits ? undefined : `it is for the scope ${scopes.join(' or ')}, and the caller has the scope ${scope}`,
     clauses,
   };
 }

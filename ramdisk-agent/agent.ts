@@ -8,6 +8,7 @@ import { ownCertificate } from '../wire/http/certificate';
 import { runner } from './commands';
 import { endpoints } from './endpoints';
 import { AgentError } from '../model/agent/errors';
+import { retry, waitUntil } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { commandsOf } from './extensions';
 import { createHeartbeatSchedule } from './heartbeat';
@@ -111,28 +112,25 @@ async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<vo
   };
   const began = machine.clock.now();
   const end = began + inspectionDhcpWait * 1000;
-  while (!ready()) {
-    if (machine.clock.now() > end) {
-      machine.log.warn(`No address within ${inspectionDhcpWait} s`);
-      return;
-    }
-    await machine.clock.sleep(200, signal);
-  }
+  const isReady = await waitUntil({ clock: machine.clock, signal }, ready, () => (machine.clock.now() > end ? undefined : 200));
+  if (!isReady) machine.log.warn(`No address within ${inspectionDhcpWait} s`);
 }
 
 async function lookup(machine: Machine, server: Api, minor: number, uuid: string | null, signal: AbortSignal): Promise<LookupAnswer> {
   const { clock, log, parameters } = machine;
   const end = clock.now() + parameters.lookupTimeout * 1000;
-  for (let pause = parameters.lookupInterval; ; pause = Math.min(60, pause * 2)) {
-    try {
-      const macs = readInterfaces(machine.tree, machine.addresses()).map((item) => item.mac_address);
-      return await server.lookup(minor, macs, uuid);
-    } catch (error) {
-      if (clock.now() > end) throw new AgentError('LookupNodeError', reasonOf(error), { cause: error });
-      log.warn(`Lookup: ${reasonOf(error)}; again in ${pause} s`);
-    }
-    await clock.sleep(pause * (0.5 + machine.random(1)[0]! / 512) * 1000, signal);
-  }
+  const attempt = async (): Promise<LookupAnswer> => {
+    const macs = readInterfaces(machine.tree, machine.addresses()).map((item) => item.mac_address);
+    return server.lookup(minor, macs, uuid);
+  };
+  let pause = parameters.lookupInterval;
+  return retry({ clock, signal }, attempt, (error) => {
+    if (clock.now() > end) throw new AgentError('LookupNodeError', reasonOf(error), { cause: error });
+    log.warn(`Lookup: ${reasonOf(error)}; again in ${pause} s`);
+    const seconds = pause * (0.5 + machine.random(1)[0]! / 512);
+    pause = Math.min(60, pause * 2);
+    return seconds * 1000;
+  });
 }
 
 /** The token from the lookup, otherwise from the command line. A masked token means that another agent process got it before. */
@@ -149,15 +147,12 @@ function tokenOf(found: LookupAnswer, given: string | null): string | null {
 /** The source address of the route to the API, at which the conductor can reach the agent. */
 async function ownAddress(machine: Machine, url: string, signal: AbortSignal): Promise<string> {
   const { addressAttempts, addressInterval } = machine.parameters;
-  for (let tries = 1; ; tries++) {
-    try {
-      return await routeSource(new URL(url).hostname.replace(/^\[|\]$/g, ''));
-    } catch (error) {
-      if (tries >= addressAttempts) throw new AgentError('LookupAgentIPError', reasonOf(error), { cause: error });
-      machine.log.warn(`No route to ${url}: ${reasonOf(error)}`);
-      await machine.clock.sleep(addressInterval * 1000, signal);
-    }
-  }
+  const attempt = async (): Promise<string> => routeSource(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  return retry({ clock: machine.clock, signal }, attempt, (error, attempts) => {
+    if (attempts >= addressAttempts) throw new AgentError('LookupAgentIPError', reasonOf(error), { cause: error });
+    machine.log.warn(`No route to ${url}: ${reasonOf(error)}`);
+    return addressInterval * 1000;
+  });
 }
 
 /** Connecting a datagram socket sends nothing, but makes the kernel choose the address. @internal */

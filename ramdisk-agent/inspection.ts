@@ -2,6 +2,7 @@
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
 import { rootDisk } from '../model/agent/root-disk';
+import { retry } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { COLLECTORS } from './collectors';
 import { readInventory } from './inventory/inventory';
@@ -15,17 +16,20 @@ const ATTEMPTS = 5;
 export async function inspect(machine: Machine, server: Api, signal: AbortSignal): Promise<string | null> {
   const { log, clock } = machine;
   const data = await gather(machine, signal);
-  for (let tries = 1; ; tries++) {
-    try {
-      const uuid = await server.continueInspection(data);
-      log.info(`Inspection data delivered${uuid === null ? '' : ` for node ${uuid}`}`);
-      return uuid;
-    } catch (error) {
-      const status = (error as { httpStatus?: number }).httpStatus ?? 0;
-      log.warn(`Inspection data not delivered: ${reasonOf(error)}`);
-      if (tries === ATTEMPTS || (status >= 400 && status < 500 && status !== 409)) return null;
-      await clock.sleep(Math.min(30, 5 * 1.5 ** (tries - 1)) * 1000, signal);
-    }
+  const deliver = () => server.continueInspection(data);
+  const pauseAfter = (error: unknown, attempt: number): number | undefined => {
+    const status = (error as { httpStatus?: number }).httpStatus ?? 0;
+    log.warn(`Inspection data not delivered: ${reasonOf(error)}`);
+    const isFinal = attempt === ATTEMPTS || (status >= 400 && status < 500 && status !== 409);
+    return isFinal ? undefined : Math.min(30, 5 * 1.5 ** (attempt - 1)) * 1000;
+  };
+  try {
+    const uuid = await retry({ clock, signal }, deliver, pauseAfter);
+    log.info(`Inspection data delivered${uuid === null ? '' : ` for node ${uuid}`}`);
+    return uuid;
+  } catch {
+    signal.throwIfAborted();
+    return null;
   }
 }
 

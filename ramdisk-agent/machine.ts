@@ -1,6 +1,6 @@
 /** The context of commands and steps: the machine, and its node. */
 import { rootDisk } from '../model/agent/root-disk';
-import type { Clock } from '../model/clock';
+import { retry, type Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { JsonObject } from '../model/records';
 import type { DiscoveredService } from '../wire/dns/mdns';
@@ -60,15 +60,12 @@ export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[
  */
 export async function waitForRootDisk(machine: Machine, signal?: AbortSignal): Promise<FoundDisk> {
   const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return rootDisk(disksOf(machine), machine.state.node);
-    } catch (error) {
-      if (attempt >= diskWaitAttempts) throw error;
-      machine.log.debug(`${reasonOf(error)} Attempt ${attempt} of ${diskWaitAttempts}`);
-      await machine.clock.sleep(diskWaitDelay * 1000, signal);
-    }
-  }
+  const find = async (): Promise<FoundDisk> => rootDisk(disksOf(machine), machine.state.node);
+  return retry({ clock: machine.clock, signal }, find, (error, attempt) => {
+    if (attempt >= diskWaitAttempts) return undefined;
+    machine.log.debug(`${reasonOf(error)} Attempt ${attempt} of ${diskWaitAttempts}`);
+    return diskWaitDelay * 1000;
+  });
 }
 
 /** Flushes all writes to the disks. */

@@ -53,7 +53,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     log,
     fetching: {
-      trust: { insecure: parameters.insecure, ...(caFile === null ? {} : { ca: readFileSync(caFile, 'utf8') }) },
+      trust: { insecure: parameters.insecure, ca: caFile === null ? undefined : readFileSync(caFile, 'utf8') },
       timeoutMs: parameters.imageTimeout * 1000,
       signal: stop.signal,
     },

@@ -58,7 +58,7 @@ function readGiven(name: string, path: string): string {
 }
 
 interface DriveSettings extends Partial<Identity> {
-  readonly interval?: number;
+  readonly interval?: number | undefined;
   /** Why the drive could not be read. */
   readonly problem?: string;
 }
@@ -73,7 +73,7 @@ export function settingsOnDrive(path: string): DriveSettings {
       .filter((name) => typeof settings[name] === 'string')
       .map((name) => [name, settings[name]]);
     const interval = settings['interval'];
-    return { ...(Object.fromEntries(texts) as Partial<Identity>), ...(isPace(interval) ? { interval } : {}) };
+    return { ...(Object.fromEntries(texts) as Partial<Identity>), interval: isPace(interval) ? interval : undefined };
   } catch (error) {
     return { problem: reasonOf(error) };
   }
@@ -126,7 +126,7 @@ export async function record(words: readonly string[]): Promise<void> {
         bootedFromMedium: false,
       }),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
-    trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readGiven('ca', given.ca) }) },
+    trust: { insecure: false, ca: given.ca === undefined ? undefined : readGiven('ca', given.ca) },
     clock: systemClock,
     random: Math.random,
     log: consoleLog((line) => process.stdout.write(line), systemClock, false),

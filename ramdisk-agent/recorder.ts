@@ -56,7 +56,7 @@ export async function pushOnce({ identity, read, bootId, trust, signal }: Record
       method: 'PUT',
       url: `${url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '')}/v1/nodes/${encodeURIComponent(node)}/hardware`,
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', accept: 'application/json', 'x-recorder-token': token },
-      body: gzipSync(JSON.stringify({ ...content, ...(bootId === null ? {} : { boot_id: bootId }) })),
+      body: gzipSync(JSON.stringify({ ...content, boot_id: bootId ?? undefined })),
       timeoutMs: TIMEOUT_MS,
       trust,
       signal,

@@ -87,7 +87,7 @@ const instance = {
 /** @param {string} path @returns {Promise<{ status: number, text: string }>} */
 function get(path) {
   return new Promise((done, fail) => {
-    const headers = { 'x-openstack-ironic-api-version': '1.115' };
+    const headers = { 'x-openstack-ironic-api-version': 'latest' };
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     // A new connection for each request, as each run of a command makes.
     const sent = request(`${url}${path}`, { agent: false, localAddress: PROBE_ADDRESS, headers, signal }, (answer) => {

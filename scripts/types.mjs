@@ -1,5 +1,5 @@
-// npm run types: writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the files beside it. With
-// --check: writes nothing, and fails if a file is outdated.
+// npm run types: writes model/fields.ts and api/schema/operations.ts from openapi.yaml and introspection.yaml, and migrations/index.ts from the
+// files beside it. With --check: writes nothing, and fails if a file is outdated.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -9,13 +9,15 @@ import { operationTypes } from './types/operations.mjs';
 const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
-  about: 'Writes model/fields.ts and api/schema/operations.ts from openapi.yaml, and migrations/index.ts from the migrations.',
+  about: 'Writes model/fields.ts and api/schema/operations.ts from the OpenAPI documents, and migrations/index.ts from the migrations.',
   options: { check: { help: 'write nothing; fail if a file is outdated' } },
 });
 
 const root = join(import.meta.dirname, '..');
-const document = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
-const { components } = document;
+/** @param {string} name */
+const documentOf = (name) => parse(readFileSync(join(root, name), 'utf8'), { maxAliasCount: -1 });
+const document = documentOf('openapi.yaml');
+const { components, info } = document;
 
 /** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
 const isCreated = ({ properties = {} }) => Object.values(properties).some((field) => field['x-create']);
@@ -57,6 +59,9 @@ function resource(name) {
 const fields = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
 import type { JsonObject } from './json';
 
+/** The newest microversion is 1.N. */
+export const NEWEST_MINOR = ${info.version.split('.')[1]};
+
 ${RESOURCES.map(resource).join('\n\n')}
 `;
 
@@ -85,7 +90,8 @@ ${names.map((name) => `  { name: '${name}', up: ${functionOf(name)} },`).join('\
 ];
 `;
 
-const files = { 'model/fields.ts': fields, 'api/schema/operations.ts': operationTypes(document), 'migrations/index.ts': migrations };
+const operations = operationTypes(document, documentOf('introspection.yaml'));
+const files = { 'model/fields.ts': fields, 'api/schema/operations.ts': operations, 'migrations/index.ts': migrations };
 /** @param {string} path */
 const textOf = (path) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined);
 const outdated = Object.entries(files).filter(([path, text]) => textOf(path) !== text);

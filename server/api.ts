@@ -56,8 +56,8 @@ export function startApis(context: StoreContext, parts: ApiParts): void {
     clock,
     log: log.child({ component: 'api' }),
     options,
-    ...(localConductor ? { here: localConductor } : {}),
-    ...(rpc ? { client: rpc.client } : {}),
+    here: localConductor,
+    client: rpc?.client,
   });
   const audit = startAudit(context);
   const audited = audit ? { audit } : {};

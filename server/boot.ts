@@ -65,7 +65,7 @@ export async function startBoot(
     hosts: bootHostsOf(options, 'boot.http_host'),
     tls: tlsOf(options, 'boot'),
     secondTls: tlsOf(options, 'boot with TLS'),
-    ...(reports ? { reports } : {}),
+    reports,
   });
   stops.push(() => http.stop());
   context.reloads.push(() => http.reload());

@@ -110,10 +110,10 @@ export async function startConductorRole(
     consoles,
     redfish,
     biosRegistries: createRegistryCache(),
-    ...(introspection ? { introspection } : {}),
-    ...(switches ? { switches } : {}),
-    ...(networkTraits ? { networkTraits } : {}),
-    ...(apiUrl ? { apiUrl } : {}),
+    introspection,
+    switches,
+    networkTraits,
+    apiUrl,
   };
   stops.push(async () => {
     await consoles.closeAll();
@@ -133,7 +133,8 @@ export async function startConductorRole(
     connections: measureConnections(connections, metrics),
     interfaces: withStepLog(INTERFACES, options['fake.step_log']),
     hardwareTypes: HARDWARE_TYPES,
-    ...(rpc?.server ? { address: rpc.server.address, probe: (holder) => rpc.client.probe(holder) } : {}),
+    address: rpc?.server?.address,
+    probe: rpc?.server && ((holder) => rpc.client.probe(holder)),
   });
   stops.push(() => conductor.stop(stopOptions()));
   rpc?.server?.serve(conductor);

@@ -39,7 +39,7 @@ export function startDatabase(
       clock,
       metrics,
       log: log.child({ component: 'store' }),
-      ...(inventories ? { inventories } : {}),
+      inventories,
     });
     stops.push(() => store.close());
     return store;

@@ -20,8 +20,8 @@ export const clientLimits = (options: LoadedOptions, metrics: Metrics, listener:
 const LISTENERS = { api: 'api', inspector: 'introspection' } as const;
 
 export interface Listeners {
-  readonly api?: HttpListener;
-  readonly inspector?: HttpListener;
+  readonly api?: HttpListener | undefined;
+  readonly inspector?: HttpListener | undefined;
 }
 /** Opens the ports of the HTTP services. */
 export async function openListeners({ given, roles, stops, reloads, metrics, log }: StartContext): Promise<Listeners> {
@@ -49,7 +49,7 @@ export async function openListeners({ given, roles, stops, reloads, metrics, log
     { host: hosts['DEFAULT.listen_address'], port: given['DEFAULT.listen_port'] },
     'the introspection service, [DEFAULT]listen_address and listen_port',
   );
-  return { ...(api ? { api } : {}), ...(inspector ? { inspector } : {}) };
+  return { api, inspector };
 }
 
 /** The URL by which machines and this host reach a listener; undefined for a Unix socket. @param host the address that it listens on */

@@ -42,7 +42,7 @@ export async function startProbes(
     listener.answer((request, response) => void answer(request, response));
   }
   return createProbes({
-    ...(given['metrics.public'] ? { scrape: withoutMachines(scrape) } : {}),
-    ...(given['healthcheck.enabled'] ? { healthcheck } : {}),
+    scrape: given['metrics.public'] ? withoutMachines(scrape) : undefined,
+    healthcheck: given['healthcheck.enabled'] ? healthcheck : undefined,
   });
 }

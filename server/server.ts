@@ -1,7 +1,7 @@
 /** Starts the roles of a server in one process, and stops them in reverse order. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { loadDocument } from '../api/server';
+import { loadDocument } from '../api/schema/document';
 import type { RunningConductor } from '../conductor/index';
 import type { LoadedOptions, Options } from '../config/options';
 import { createConsoles } from '../drivers/consoles';
@@ -39,14 +39,14 @@ interface ServerSetup {
 }
 interface Server {
   /** The API's URL on this host; undefined without that role, and where it listens on a Unix socket. */
-  readonly apiUrl?: string;
-  readonly bootUrl?: string;
+  readonly apiUrl?: string | undefined;
+  readonly bootUrl?: string | undefined;
   /** The introspection service's URL; undefined without that role. */
-  readonly inspectorUrl?: string;
+  readonly inspectorUrl?: string | undefined;
   /** The services and the addresses that they are bound to. */
   readonly listening: readonly string[];
   readonly options: Options;
-  readonly conductor?: RunningConductor;
+  readonly conductor?: RunningConductor | undefined;
   /** `embedded` or `external`. */
   readonly database: string;
   /** Accepts no new work and lets running work end, as RunningConductor.stop does. */
@@ -109,15 +109,15 @@ async function startAll(context: StartContext): Promise<Started> {
   const apiUrl = api && urlOf(api, given, options['api.host_ip']);
   const inspectorUrl = inspector && urlOf(inspector, given, options['DEFAULT.listen_address']);
   return {
-    ...(apiUrl === undefined ? {} : { apiUrl }),
-    ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
-    ...(inspectorUrl === undefined ? {} : { inspectorUrl }),
+    apiUrl,
+    bootUrl: roles.includes('boot') ? options['deploy.http_url'] : undefined,
+    inspectorUrl,
     listening: [
       ...(api ? [`API ${api.bound}`] : []),
       ...(inspector ? [`introspection ${inspector.bound}`] : []),
       ...bound.map((url) => `boot ${url}`),
     ],
-    ...(conductor ? { conductor } : {}),
+    conductor,
     options,
     database: databaseUrl ? 'external' : 'embedded',
   };

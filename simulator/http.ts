@@ -39,7 +39,7 @@ export function openHttpClient(): HttpClient {
         method,
         signal,
         headers: { ...headers, ...(json === undefined ? {} : { 'content-type': 'application/json' }) },
-        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        body: json === undefined ? null : JSON.stringify(json),
       });
       return {
         status: answer.statusCode,

@@ -23,7 +23,7 @@ export interface StoreOptions extends ConnectOptions {
   /** The limits of records. */
   readonly sizes?: Sizes;
   /** Replaces the table `inventories` by another storage. */
-  readonly inventories?: (db: Knex, clock: Clock) => Inventories;
+  readonly inventories?: ((db: Knex, clock: Clock) => Inventories) | undefined;
 }
 export interface OpenStore extends Store {
   /** Whether the database responds within a short timeout. */

@@ -1,5 +1,5 @@
 /** HTTP connections to other programs. Each user says how answers are bounded; no other file makes an Agent of undici. */
-import { Agent, type buildConnector } from 'undici';
+import { Agent, buildConnector } from 'undici';
 
 /** Milliseconds; undici's own values. The signal of a request usually ends it earlier. */
 const SILENCE_MS = 300_000;
@@ -40,6 +40,22 @@ export const agentOptions = ({
 });
 /** The user ends it: `destroy`. */
 export const createAgent = (bounds: AgentBounds): Agent => new Agent(agentOptions(bounds));
+
+/** A connector whose TLS is in files. They are read for each connection, so that changes count at once. */
+export function connectorWithFiles(
+  options: buildConnector.BuildOptions,
+  read: () => Promise<buildConnector.BuildOptions>,
+): buildConnector.connector {
+  const plain = buildConnector(options);
+  return (target, callback) => {
+    if (target.protocol !== 'https:') plain(target, callback);
+    else
+      read().then(
+        (tls) => buildConnector({ ...options, ...tls })(target, callback),
+        (error: unknown) => callback(error as Error, null),
+      );
+  };
+}
 
 /** The innermost reason of a failed connection. */
 export function connectionText(error: unknown): string {

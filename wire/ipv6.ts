@@ -36,6 +36,9 @@ export function formatIpv6(value: bigint): string {
 
 export const ipv6At = (bytes: Buffer, offset = 0): string => formatIpv6(BigInt(`0x${bytes.toString('hex', offset, offset + 16)}`));
 export const ipv6Bytes = (address: string): Buffer => Buffer.from((parseIpv6(address) ?? 0n).toString(16).padStart(32, '0'), 'hex');
+/** The bytes of an IPv4 or IPv6 address. */
+export const addressBytes = (address: string): Buffer =>
+  isIPv4(address) ? Buffer.from(address.split('.').map(Number)) : ipv6Bytes(address);
 
 /** The MAC address in an interface identifier (RFC 4291, appendix A); undefined: the identifier has none. */
 export function macOfAddress(address: string): string | undefined {

@@ -7,13 +7,13 @@ export interface IscsiVolume {
   /** One for each path to the volume. */
   readonly rootPaths: readonly string[];
   /** CHAP. Absent: the target needs none. */
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
 }
 /** The volumes of a machine. It boots the first one. */
 export interface IscsiBoot {
   /** The name of the initiator. Absent: the initiator's own default. */
-  readonly initiator?: string;
+  readonly initiator?: string | undefined;
   readonly volumes: readonly IscsiVolume[];
 }
 
@@ -74,7 +74,7 @@ export function iscsiVolume(properties: Properties): IscsiVolume {
   });
   const username = secretOf(properties['auth_username'], 'auth_username');
   const password = secretOf(properties['auth_password'], 'auth_password');
-  return { rootPaths, ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
+  return { rootPaths, username, password };
 }
 
 interface Connector {
@@ -100,5 +100,5 @@ export function iscsiBoot(connectors: readonly Connector[], targets: readonly Ta
   });
   const initiator = connectors.find(({ type }) => type === 'iqn')?.connector_id;
   if (initiator !== undefined && !NAME.test(initiator)) throw new Error('The volume connector of type iqn is not the name of an initiator');
-  return { volumes, ...(initiator === undefined ? {} : { initiator }) };
+  return { volumes, initiator };
 }

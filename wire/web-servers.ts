@@ -1,5 +1,6 @@
 /** TLS of the web servers of images and other files, by the options of [DEFAULT]. */
 import { buildConnector } from 'undici';
+import { connectorWithFiles } from './http-agent';
 import { LEAST_TLS, readAuthorities, verifies, type TlsVersion } from './authorities';
 
 export interface WebServerOptions {
@@ -27,18 +28,10 @@ export async function webServerTls(options: WebServerOptions): Promise<WebServer
 }
 const withoutFiles = (verifyCa: string): boolean | undefined => (verifyCa.trim() === '' ? true : verifies(verifyCa));
 
-/** The connector for undici. Files are read for each connection, so that changes count at once. */
+/** The connector for undici. */
 export function webServerConnector(options: WebServerOptions, timeoutMs: number): buildConnector.connector {
   const verified = withoutFiles(options['DEFAULT.webserver_verify_ca']);
   const minVersion = LEAST_TLS[options['DEFAULT.webserver_tls_minimum_version']];
-  const common = buildConnector({ timeout: timeoutMs, rejectUnauthorized: verified ?? true, minVersion });
-  if (verified !== undefined) return common;
-  return (target, callback) => {
-    if (target.protocol !== 'https:') common(target, callback);
-    else
-      webServerTls(options).then(
-        (tls) => buildConnector({ timeout: timeoutMs, ...tls })(target, callback),
-        (error: unknown) => callback(error as Error, null),
-      );
-  };
+  const common = { timeout: timeoutMs, rejectUnauthorized: verified ?? true, minVersion };
+  return verified === undefined ? connectorWithFiles(common, () => webServerTls(options)) : buildConnector(common);
 }

@@ -4,7 +4,7 @@ import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
-import type { Enforcer } from '../../policy/enforcer';
+import { createEnforcer, type Enforcer } from '../../policy/enforcer';
 import { ALWAYS_EVALUATED } from '../../policy/ineffectiveness';
 import type { Store } from '../../store/store';
 import type { Auth, Strategy } from '../pipeline/handler';
@@ -17,21 +17,25 @@ import { noauth } from './noauth';
 import type { LoginStatus } from './own-login';
 import { oidc } from './oidc';
 
-interface AuthParts {
+/** What the authentication of a service needs of the server. */
+export interface ServiceParts {
   readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  readonly enforcer: Enforcer;
-  /** The service that requests are sent to. */
-  readonly service: 'baremetal' | 'baremetal-introspection';
-  /** Absent: the paths of the service have no older spellings. */
-  readonly spellings?: Spellings;
-  /** Absent: this server authenticates itself with the first request only. */
+  /** Absent: one of the default rules. */
+  readonly enforcer?: Enforcer;
+  /** Absent: this server authenticates itself at Keystone with the first request only. */
   readonly loginStatus?: LoginStatus;
   readonly store: Pick<Store, 'apiTokens' | 'secrets'>;
   /** Aborted when the server stops. Absent: never. */
   readonly signal?: AbortSignal;
+}
+interface AuthParts extends ServiceParts {
+  /** The service that requests are sent to. */
+  readonly service: 'baremetal' | 'baremetal-introspection';
+  /** Absent: the paths of the service have no older spellings. */
+  readonly spellings?: Spellings;
 }
 const UNALIASED = createSpellings({ paths: [], aliases: [] });
 const NEVER = new AbortController().signal;
@@ -74,7 +78,7 @@ function tokenKindsOf({ options, log, clock, store, signal = NEVER }: AuthParts,
 
 /** @throws an error with a line for the operator when a file or an option cannot be used */
 export function createAuth(parts: AuthParts): Auth {
-  const { enforcer } = parts;
+  const { enforcer = createEnforcer(parts.options) } = parts;
   const base = strategyOf(parts);
   const kinds = tokenKindsOf(parts, base);
   return {

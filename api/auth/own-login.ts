@@ -1,5 +1,5 @@
 /** Authenticates this server at Keystone before the first request needs it, so that wrong options show at the start. */
-import type { Clock } from '../../model/clock';
+import { retry, type Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { reasonOf } from '../../model/errors';
 import { KeystoneError } from '../../wire/keystone/sender';
@@ -30,28 +30,27 @@ export function createOwnLogin({ authenticate, status, clock, log, signal }: Log
   /** The last reason in the log. A reason is logged again only after another one. */
   let logged: string | undefined;
 
+  function pauseAfter(error: unknown): number | undefined {
+    if (signal.aborted) return undefined;
+    const reason = reasonOf(error);
+    status.refusal = error instanceof KeystoneError && error.kind === 'refused' ? reason : undefined;
+    if (reason !== logged) log.error('cannot authenticate at Keystone: requests without a cached token fail', { error: reason });
+    logged = reason;
+    return RETRY_MS;
+  }
   async function run(): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await authenticate();
-        if (logged !== undefined) log.info('authenticated at Keystone');
-        status.refusal = logged = undefined;
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        const reason = reasonOf(error);
-        status.refusal = error instanceof KeystoneError && error.kind === 'refused' ? reason : undefined;
-        if (reason !== logged) log.error('cannot authenticate at Keystone: requests without a cached token fail', { error: reason });
-        logged = reason;
-      }
-      await clock.sleep(RETRY_MS, signal).catch(() => {});
-    }
+    await retry({ clock, signal }, authenticate, pauseAfter);
+    if (logged !== undefined) log.info('authenticated at Keystone');
+    status.refusal = logged = undefined;
   }
   return {
     start() {
       if (running) return;
       running = true;
-      void run().finally(() => (running = false));
+      // Rejected: the server stops.
+      run()
+        .catch(() => {})
+        .finally(() => (running = false));
     },
   };
 }

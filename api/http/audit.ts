@@ -1,6 +1,7 @@
 /** The audit log ([audit]): which requests it records, and the entries. server/audit-log.ts writes them. */
 import type { Options } from '../../config/options';
 import { isUuid } from '../../model/idents';
+import { isObject } from '../../model/json';
 import type { RequestReport } from './request-report';
 
 /** One line. Its texts are bounded, and none of its fields holds a secret. */
@@ -55,8 +56,7 @@ const MAX_ENTRIES = 32;
 /** Undefined for anything but text. */
 const bounded = (value: unknown, most = MAX_TEXT): string | undefined =>
   typeof value !== 'string' || value === '' ? undefined : value.length > most ? `${value.slice(0, most)}…` : value;
-const memberOf = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>)[name] : undefined;
+const memberOf = (body: unknown, name: string): unknown => (isObject(body) ? body[name] : undefined);
 /** `replace /extra/a` of a JSON patch; undefined for another body. */
 function changedBy(body: unknown): readonly string[] | undefined {
   if (!Array.isArray(body)) return undefined;

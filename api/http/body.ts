@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Options } from '../../config/options';
-import { Fault } from '../../model/errors';
+import { Fault, invalid } from '../../model/errors';
 import { JSON_LIMITS, JsonLimitError, parseStrictJson, type JsonLimits } from '../../wire/bounded-json';
 import { Unread } from './errors';
 
@@ -142,8 +142,7 @@ export async function unpacked({ headers }: Pick<IncomingMessage, 'headers'>, bo
 }
 
 /** A 400. Ironic answers 500 to malformed JSON. */
-const malformed = (reason: string, cause: unknown): Fault =>
-  new Fault('Invalid', { message: `The request body is not valid JSON: ${reason}` }, { cause });
+const malformed = (reason: string, cause: unknown): Fault => invalid(`The request body is not valid JSON: ${reason}`, cause);
 const REFUSALS: Readonly<Record<JsonLimitError['limit'], (error: JsonLimitError) => Error>> = {
   values: tooLarge,
   depth: () => new Unread(400, 'Request body JSON is nested too deeply. Please contact the service administrator.'),

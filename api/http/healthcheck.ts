@@ -8,17 +8,7 @@ import type { Options } from '../../config/options';
 import { networksOf, parseNetwork } from '../../model/idents';
 import { preferred } from './accept';
 
-type HealthcheckOptions = Pick<
-  Options,
-  | 'healthcheck.detailed'
-  | 'healthcheck.max_event_loop_delay'
-  | 'healthcheck.backends'
-  | 'healthcheck.disable_by_file_path'
-  | 'healthcheck.disable_by_file_paths'
-  | 'healthcheck.enable_by_file_paths'
-  | 'healthcheck.allowed_source_ranges'
-  | 'healthcheck.ignore_proxied_requests'
->;
+type HealthcheckOptions = Pick<Options, Extract<keyof Options, `healthcheck.${string}`>>;
 interface HealthAnswer {
   readonly status: number;
   readonly type?: string;

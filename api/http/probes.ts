@@ -18,7 +18,7 @@ const METRICS_PATH = '/metrics';
 
 /** Without `scrape` there is no `/metrics`, without `healthcheck` no `/healthcheck`. */
 export const createProbes =
-  ({ scrape, healthcheck }: { readonly scrape?: Scrape; readonly healthcheck?: Healthcheck }): Probes =>
+  ({ scrape, healthcheck }: { readonly scrape?: Scrape | undefined; readonly healthcheck?: Healthcheck | undefined }): Probes =>
   (request, path) => {
     const { method = 'GET' } = request;
     if (healthcheck && isHealthcheck(path)) {

@@ -29,10 +29,16 @@ function unescaped(text: string): string {
     return text;
   }
 }
-/** The unescaped segments. /v1 and a trailing slash are optional. */
-export function segmentsOf(path: string): string[] {
+function rawSegments(path: string): string[] {
   const segments = path.split('/').slice(1);
   if (segments.at(-1) === '') segments.pop();
+  return segments;
+}
+/** The unescaped segments. A trailing slash is optional. */
+export const plainSegmentsOf = (path: string): string[] => rawSegments(path).map(unescaped);
+/** The same for the API: /v1 is optional too. */
+export function segmentsOf(path: string): string[] {
+  const segments = rawSegments(path);
   return (segments[0] === 'v1' || segments.length === 0 ? segments : ['v1', ...segments]).map(unescaped);
 }
 

@@ -4,7 +4,7 @@ import { checkedIntrospectionRule } from '../../model/rules/introspection-rules'
 import { isUuid, newUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { IntrospectionRuleRecord } from '../../model/records';
-import type { Handler } from './operation';
+import type { Handlers } from './handler';
 
 const MAX_SCOPE = 255;
 
@@ -22,35 +22,31 @@ const textOrNull = (value: unknown, name: string): string | null => {
   throw invalid(`Invalid ${name}: a string is expected`);
 };
 
-export const listRules: Handler = async (_, { store }) => ({
-  status: 200,
-  body: { rules: (await store.introspectionRules.list({})).map(brief) },
-});
-export const createRule: Handler = async ({ json, minor }, { store, random }) => {
-  const body = await json();
-  if (!isObject(body)) throw invalid('Invalid data: expected a JSON object');
-  const { uuid, conditions = [], actions = [] } = body;
-  if (uuid && !isUuid(uuid)) throw invalid('Invalid UUID value');
-  const scope = textOrNull(body['scope'], 'scope');
-  if (scope !== null && scope.length > MAX_SCOPE)
-    throw invalid(`Invalid scope: the length of the scope should be within ${MAX_SCOPE} characters`);
-  const rule = await store.introspectionRules.create({
-    ...checkedIntrospectionRule(conditions, actions),
-    uuid: (uuid as string | undefined) || newUuid(random),
-    description: textOrNull(body['description'], 'description'),
-    scope,
-  });
-  return { status: minor < 6 ? 200 : 201, body: detailed(rule) };
-};
-export const removeRules: Handler = async (_, { store }) => {
-  await store.introspectionRules.removeAll();
-  return { status: 204 };
-};
-export const showRule: Handler = async ({ params }, { store }) => ({
-  status: 200,
-  body: detailed(await store.introspectionRules.find(params[0]!)),
-});
-export const removeRule: Handler = async ({ params }, { store }) => {
-  await store.introspectionRules.remove(params[0]!);
-  return { status: 204 };
-};
+export const ruleHandlers = {
+  listRules: async (_, { store }) => ({ status: 200, body: { rules: (await store.introspectionRules.list({})).map(brief) } }),
+  createRule: async ({ json, minor }, { store, random }) => {
+    const body = await json();
+    if (!isObject(body)) throw invalid('Invalid data: expected a JSON object');
+    const { uuid, conditions = [], actions = [] } = body;
+    if (uuid && !isUuid(uuid)) throw invalid('Invalid UUID value');
+    const scope = textOrNull(body['scope'], 'scope');
+    if (scope !== null && scope.length > MAX_SCOPE)
+      throw invalid(`Invalid scope: the length of the scope should be within ${MAX_SCOPE} characters`);
+    const rule = await store.introspectionRules.create({
+      ...checkedIntrospectionRule(conditions, actions),
+      uuid: (uuid as string | undefined) || newUuid(random),
+      description: textOrNull(body['description'], 'description'),
+      scope,
+    });
+    return { status: minor < 6 ? 200 : 201, body: detailed(rule) };
+  },
+  removeRules: async (_, { store }) => {
+    await store.introspectionRules.removeAll();
+    return { status: 204 };
+  },
+  showRule: async ({ params }, { store }) => ({ status: 200, body: detailed(await store.introspectionRules.find(params.rule)) }),
+  removeRule: async ({ params }, { store }) => {
+    await store.introspectionRules.remove(params.rule);
+    return { status: 204 };
+  },
+} satisfies Partial<Handlers>;

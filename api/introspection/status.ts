@@ -1,6 +1,6 @@
 /** /v1/introspection of the introspection service: start, status, abort, data, reapply, and the reports of ramdisks. */
 import { bareTimestamp } from '../../model/clock';
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, notFound } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
 import { isObject } from '../../model/json';
@@ -8,9 +8,11 @@ import { repr, toBoolean, typeName } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import type { Store } from '../../store/store';
 import { dataText } from './encode';
-import type { Handler } from './operation';
+import type { IntrospectionOperations } from '../schema/operations';
+import type { Handler, Handlers } from './handler';
 
-const notInCache = (uuid: string): Fault => new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
+type OnNode = IntrospectionOperations['showData'];
+const notInCache = (uuid: string): Fault => notFound(`Could not find node ${uuid} in cache`);
 
 /** By UUID or name. Throws NotFound. */
 async function nodeOf(store: Store, ident: string): Promise<string> {
@@ -18,7 +20,7 @@ async function nodeOf(store: Store, ident: string): Promise<string> {
     return (await store.nodes.find(ident)).uuid;
   } catch (error) {
     if (!(error instanceof Fault) || error.name !== 'NodeNotFound') throw error;
-    throw new Fault('NotFound', { message: `Node ${ident} was not found in Ironic` });
+    throw notFound(`Node ${ident} was not found in Ironic`);
   }
 }
 /** A UUID is not looked up among the nodes. */
@@ -35,99 +37,95 @@ const shown = (base: string, record: IntrospectionRecord): object => ({
   links: [{ rel: 'self', href: `${base}/v1/introspection/${record.node_uuid}` }],
 });
 
-export const showIntrospection: Handler = async ({ params, base }, { store }) => {
-  const uuid = await cachedUuid(store, params[0]!);
+async function recordOf(store: Store, ident: string): Promise<IntrospectionRecord> {
+  const uuid = await cachedUuid(store, ident);
   const record = await store.introspections.find(uuid);
   if (!record) throw notInCache(uuid);
-  return { status: 200, body: shown(base, record) };
-};
+  return record;
+}
 
 const bad = (message: string): Fault => invalid(`Bad request: ${message}`);
-function limitOf(value: string | null, most: number): number {
-  if (value === null) return most;
+function limitOf(value: string | undefined, most: number): number {
+  if (value === undefined) return most;
   if (!/^\s*[+-]?\d+\s*$/.test(value)) throw bad(`invalid literal for int() with base 10: ${repr(value)}`);
   const limit = Number(value) || most;
   if (limit < 0) throw bad('Limit cannot be negative');
   if (limit > most) throw bad(`Limit over ${most}`);
   return limit;
 }
-function statesOf(value: string | null): readonly IntrospectionState[] | undefined {
+function statesOf(value: string | undefined): readonly IntrospectionState[] | undefined {
   const states = value?.split(',');
   const unknown = states?.filter((state) => !(INTROSPECTION_STATES as readonly string[]).includes(state)) ?? [];
   if (unknown.length > 0) throw bad(`State(s) "${unknown.join(', ')}" are not valid`);
   return states as readonly IntrospectionState[] | undefined;
 }
-export const listIntrospections: Handler = async ({ query, base }, { store, options }) => {
-  const marker = query.get('marker');
-  if (marker !== null && !isUuid(marker)) throw bad('Marker not UUID-like');
-  const limit = limitOf(query.get('limit'), options['api.max_limit']);
-  const states = statesOf(query.get('state'));
-  const records = await store.introspections.list({ limit, ...(marker === null ? {} : { marker }), ...(states ? { states } : {}) });
-  return { status: 200, body: { introspection: records.map((record) => shown(base, record)) } };
-};
-
-export const startIntrospection: Handler = async ({ params, query }, { store, conductor, options }) => {
-  const text = query.get('manage_boot') ?? 'True';
-  const manageBoot = toBoolean(text);
-  if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${text}`);
-  if (manageBoot && !options['DEFAULT.can_manage_boot'])
-    throw invalid('Managed boot is requested, but this installation cannot manage boot ((can_manage_boot set to False)');
-  await conductor.startIntrospection(await nodeOf(store, params[0]!), manageBoot);
-  return { status: 202, body: {} };
-};
-export const abortIntrospection: Handler = async ({ params }, { store, conductor }) => {
-  const uuid = await cachedUuid(store, params[0]!);
-  if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
-  await conductor.abortIntrospection(uuid);
-  return { status: 202, body: {} };
-};
-
 const dataHandler =
-  (which: 'processed' | 'unprocessed'): Handler =>
+  (which: 'processed' | 'unprocessed'): Handler<OnNode> =>
   async ({ params }, { store, options }) => {
-    const uuid = await cachedUuid(store, params[0]!);
+    const uuid = await cachedUuid(store, params.node);
     if (options['processing.store_data'] === 'none')
-      throw new Fault('NotFound', {
-        message: 'Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.',
-      });
+      throw notFound('Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.');
     const data = await store.introspections.data(uuid, which);
     if (data) return { status: 200, text: dataText(data) };
     const flag = which === 'processed' ? 'True' : 'False';
-    throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=${flag}` });
+    throw notFound(`Introspection data not found for node ${uuid}, processed=${flag}`);
   };
-export const showData = dataHandler('processed');
-export const showUnprocessed = dataHandler('unprocessed');
 
 function objectOf(body: unknown): JsonObject {
   if (isObject(body)) return body;
   throw invalid(`Invalid data: expected a JSON object, got ${typeName(body)}`);
 }
-export const reapply: Handler = async ({ params, json, hasBody }, { store, conductor, options, checkReport }) => {
-  let data: JsonObject | null = null;
-  if (hasBody) {
-    let body: unknown;
-    try {
-      body = await json();
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      throw invalid('Invalid data: expected a JSON object, got None');
-    }
-    data = objectOf(body);
-  }
-  const uuid = await cachedUuid(store, params[0]!);
-  if (data === null || Object.keys(data).length === 0) {
-    const isStored = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
-    if (!isStored) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
-  }
-  if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
-  if (data && Object.keys(data).length > 0) checkReport(data);
-  await conductor.reapplyIntrospection(uuid, data);
-  return { status: 202, body: {} };
-};
 
-export const continueIntrospection: Handler = async ({ json, hasBody }, { conductor, checkReport }) => {
-  if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
-  const report = objectOf(await json());
-  checkReport(report);
-  return { status: 200, body: await conductor.continueIntrospection(report) };
-};
+export const statusHandlers = {
+  showIntrospection: async ({ params, base }, { store }) => ({ status: 200, body: shown(base, await recordOf(store, params.node)) }),
+  listIntrospections: async ({ query, base }, { store, options }) => {
+    const { marker } = query;
+    if (marker !== undefined && !isUuid(marker)) throw bad('Marker not UUID-like');
+    const limit = limitOf(query.limit, options['api.max_limit']);
+    const states = statesOf(query.state);
+    const records = await store.introspections.list({ limit, ...(marker === undefined ? {} : { marker }), ...(states ? { states } : {}) });
+    return { status: 200, body: { introspection: records.map((record) => shown(base, record)) } };
+  },
+  startIntrospection: async ({ params, query: { manage_boot: text = 'True' } }, { store, conductor, options }) => {
+    const manageBoot = toBoolean(text);
+    if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${text}`);
+    if (manageBoot && !options['DEFAULT.can_manage_boot'])
+      throw invalid('Managed boot is requested, but this installation cannot manage boot ((can_manage_boot set to False)');
+    await conductor.startIntrospection(await nodeOf(store, params.node), manageBoot);
+    return { status: 202, body: {} };
+  },
+  abortIntrospection: async ({ params }, { store, conductor }) => {
+    await conductor.abortIntrospection((await recordOf(store, params.node)).node_uuid);
+    return { status: 202, body: {} };
+  },
+  showData: dataHandler('processed'),
+  showUnprocessed: dataHandler('unprocessed'),
+  reapply: async ({ params, json, hasBody }, { store, conductor, options, checkReport }) => {
+    let data: JsonObject | null = null;
+    if (hasBody) {
+      let body: unknown;
+      try {
+        body = await json();
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        throw invalid('Invalid data: expected a JSON object, got None');
+      }
+      data = objectOf(body);
+    }
+    const uuid = await cachedUuid(store, params.node);
+    if (data === null || Object.keys(data).length === 0) {
+      const isStored = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
+      if (!isStored) throw notFound(`Introspection data not found for node ${uuid}, processed=False`);
+    }
+    if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
+    if (data && Object.keys(data).length > 0) checkReport(data);
+    await conductor.reapplyIntrospection(uuid, data);
+    return { status: 202, body: {} };
+  },
+  continueIntrospection: async ({ json, hasBody }, { conductor, checkReport }) => {
+    if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
+    const report = objectOf(await json());
+    checkReport(report);
+    return { status: 200, body: await conductor.continueIntrospection(report) };
+  },
+} satisfies Partial<Handlers>;

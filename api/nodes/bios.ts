@@ -3,6 +3,7 @@ import { invalidParameter, Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
 import { linksTo } from '../pipeline/present';
+import { refuseWord } from '../pipeline/resource';
 import { nodeOf } from '../pipeline/node-find';
 import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
@@ -10,36 +11,13 @@ import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/ha
 const REGISTRY_SINCE = 74;
 const BRIEF = ['name', 'value'];
 /** With the fields of the attribute registry. */
-const DETAILED = [
-  'name',
-  'value',
-  'attribute_type',
-  'allowable_values',
-  'lower_bound',
-  'max_length',
-  'min_length',
-  'read_only',
-  'reset_required',
-  'unique',
-  'upper_bound',
-];
+const DETAILED =
+  'name value attribute_type allowable_values lower_bound max_length min_length read_only reset_required unique upper_bound'.split(' ');
 /** Fields that `fields` may name, in the order of the error message. */
-const SELECTABLE = [
-  'allowable_values',
-  'attribute_type',
-  'created_at',
-  'lower_bound',
-  'links',
-  'max_length',
-  'min_length',
-  'name',
-  'node_uuid',
-  'read_only',
-  'reset_required',
-  'unique',
-  'updated_at',
-  'value',
-];
+const SELECTABLE = (
+  'allowable_values attribute_type created_at lower_bound links max_length min_length name node_uuid read_only reset_required unique ' +
+  'updated_at value'
+).split(' ');
 
 type ShownSetting = Record<string, unknown>;
 /** Times and links are always shown. `ident`: the node's identifier in links. */
@@ -63,7 +41,7 @@ async function listBiosSettings(request: RequestOf<'listBiosSettings'>, context:
     );
   const { fields, detail } = query;
   const unknown = fields?.find((field) => !SELECTABLE.includes(field));
-  if (unknown !== undefined) throw invalidParameter(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
+  if (unknown !== undefined) refuseWord(unknown, SELECTABLE);
   const node = await nodeOf(request, context, 'node:bios:get');
   if (detail === true && fields?.length) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
   const shown = detail === true ? DETAILED : (fields ?? BRIEF);

@@ -2,6 +2,7 @@
 import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
 import { columnsOf } from '../pipeline/fields';
+import { refuseWord } from '../pipeline/resource';
 import { nodeOf } from '../pipeline/node-find';
 import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
@@ -15,7 +16,7 @@ async function listFirmware(request: RequestOf<'listFirmware'>, context: ApiCont
   const { fields, detail } = query;
   const known = [...TIMES, ...VERSIONS, ...IDENTITY];
   const unknown = fields?.find((field) => !known.includes(field));
-  if (unknown !== undefined) throw invalidParameter(`Schema error: ${repr(unknown)} is not one of ${repr(known)}`);
+  if (unknown !== undefined) refuseWord(unknown, known);
   if (detail !== undefined) throw invalidParameter(`Schema error: ${repr(detail)} is not of type 'boolean'`);
   const node = await nodeOf(request, context, 'node:firmware:get');
   const early = minor < IDENTITY_SINCE ? (fields ?? []).filter((field) => IDENTITY.includes(field)).sort() : [];

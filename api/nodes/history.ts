@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import type { HistoryRecord } from '../../model/records';
 import { projectOfList } from '../pipeline/access';
 import { checkSortable, envelopeOf, pageOf, recordSlices } from '../pipeline/lists';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import { rowsToShow } from '../pipeline/present';
 import type { SomeHandlers, Request, ApiContext } from '../pipeline/handler';
 
@@ -51,17 +51,15 @@ export const nodeHistoryHandlers = {
     const items = recordSlices(context.store.history, sizes, presenter(request, context, node.uuid, detail));
     return { status: 200, slices: envelopeOf('history', items, sizes.length, { base, path, page, limit: page.limit, also }) };
   },
-  showHistory: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:history:get');
+  showHistory: onNode(async (node, request, context) => {
     const entry = await context.store.history.find(request.params.event);
     if (entry.node_uuid !== node.uuid) await checkOtherNode(entry, request, context);
-    return { status: 200, body: presenter(request, context, node.uuid, true)(entry) };
-  },
-  listChildren: async (request, context) => {
-    const { uuid } = await nodeOf(request, context, 'node:get');
+    return presenter(request, context, node.uuid, true)(entry);
+  }),
+  listChildren: onNode(async ({ uuid }, request, context) => {
     const project = projectOfList(request, context, 'node');
-    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, ...(project === undefined ? {} : { project }) });
+    const children = await context.store.nodes.listColumns(['uuid'], { children: uuid, project });
     const links = { href: `${request.base}/v1/nodes?parent_node=${uuid}`, rel: 'children' };
-    return { status: 200, body: { children: children.map((child) => child.uuid), links } };
-  },
+    return { children: children.map((child) => child.uuid), links };
+  }),
 } satisfies SomeHandlers;

@@ -1,5 +1,5 @@
 /** GET /v1/nodes and /v1/nodes/detail: filters, fields, pages. */
-import { Fault } from '../../model/errors';
+import { invalid, invalidParameter } from '../../model/errors';
 import { conductorOf } from '../../model/ring';
 import { STATES } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
@@ -12,20 +12,10 @@ import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../pi
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
-const UNSORTABLE = [
-  'properties',
-  'driver_info',
-  'extra',
-  'instance_info',
-  'driver_internal_info',
-  'clean_step',
-  'deploy_step',
-  'raid_config',
-  'target_raid_config',
-  'traits',
-  'network_data',
-  'service_step',
-];
+const UNSORTABLE = (
+  'properties driver_info extra instance_info driver_internal_info clean_step deploy_step raid_config target_raid_config traits ' +
+  'network_data service_step'
+).split(' ');
 /** Fields that are not columns of the node. */
 const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
 const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
@@ -49,11 +39,10 @@ const EXACT = [
 type NodeQuery = Omit<RequestOf<'listNodes'>['query'], 'include_children'> & { readonly include_children?: boolean | string };
 
 function checkValues({ provision_state: state, fault }: NodeQuery): void {
-  if (state !== undefined && !Object.hasOwn(STATES, state))
-    throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
+  if (state !== undefined && !Object.hasOwn(STATES, state)) throw invalidParameter(`Provision state "${state}" is not valid`);
   if (fault !== undefined && !FAULTS_OF_NODES.includes(fault)) {
     const known = FAULTS_OF_NODES.map((faultsOfNode) => `'${faultsOfNode}'`).join(', ');
-    throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
+    throw invalid(`Unrecognized fault "${fault}" is specified, allowed faults are (${known})`);
   }
 }
 
@@ -68,11 +57,11 @@ function filterOf(query: NodeQuery, project: string | undefined): NodeFilter {
   const children = parent ?? (all ? 'all' : undefined);
   return {
     where: { ...where, ...(shards ? { shard: shards } : {}) },
-    ...(typeof associated === 'boolean' ? { associated } : {}),
-    ...(typeof sharded === 'boolean' ? { sharded } : {}),
-    ...(typeof part === 'string' ? { descriptionContains: part } : {}),
-    ...(project === undefined ? {} : { project }),
-    ...(typeof children === 'string' ? { children } : {}),
+    associated: typeof associated === 'boolean' ? associated : undefined,
+    sharded: typeof sharded === 'boolean' ? sharded : undefined,
+    descriptionContains: typeof part === 'string' ? part : undefined,
+    project,
+    children: typeof children === 'string' ? children : undefined,
   };
 }
 

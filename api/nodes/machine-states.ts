@@ -1,28 +1,29 @@
 /** /v1/nodes/X/states/boot_mode, secure_boot and console: states of the machine beside its power. */
-import { invalidParameter, Fault } from '../../model/errors';
+import { conflict, invalidParameter, notFound } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { location } from '../pipeline/present';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 
-const accepted = ({ base, params }: RequestOn<'node_ident'>, rest: string): Answer => ({
+/** @param rest of the path below the node, where clients see the progress */
+export const accepted = ({ base, params }: RequestOn<'node_ident'>, rest = 'states'): Answer => ({
   status: 202,
   headers: location(base, `nodes/${params.node_ident}/${rest}`),
 });
 
 const SINCE = 76;
 function checkVersion({ minor }: Request): void {
-  if (minor < SINCE) throw new Fault('NotFound', { message: `This endpoint is supported starting with the API version 1.${SINCE}` });
+  if (minor < SINCE) throw notFound(`This endpoint is supported starting with the API version 1.${SINCE}`);
 }
 /** Refuses to change a node during a state transition, because the transition may depend on these settings. */
 function checkNotTransitioning({ provision_state: state }: NodeRecord): void {
   const { working, timeout } = stateRow(state);
   if (!working && timeout === undefined) return;
-  throw new Fault('Conflict', {
-    message: `Node is in ${state} state. Since node is transitioning, the boot mode will not be set as this may interfere with ongoing changes and result in erroneous modification. Try again later.`,
-  });
+  throw conflict(
+    `Node is in ${state} state. Since node is transitioning, the boot mode will not be set as this may interfere with ongoing changes and result in erroneous modification. Try again later.`,
+  );
 }
 
 async function setBootMode(request: RequestOf<'setBootMode'>, context: ApiContext): Promise<Answer> {
@@ -33,7 +34,7 @@ async function setBootMode(request: RequestOf<'setBootMode'>, context: ApiContex
     throw invalidParameter(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
   checkNotTransitioning(node);
   await context.conductor.setBootMode(node.uuid, target);
-  return accepted(request, 'states');
+  return accepted(request);
 }
 
 async function setSecureBoot(request: RequestOf<'setSecureBoot'>, context: ApiContext): Promise<Answer> {
@@ -44,13 +45,7 @@ async function setSecureBoot(request: RequestOf<'setSecureBoot'>, context: ApiCo
     throw invalidParameter(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
   checkNotTransitioning(node);
   await context.conductor.setSecureBoot(node.uuid, target);
-  return accepted(request, 'states');
-}
-
-async function showConsole(request: RequestOf<'showConsole'>, context: ApiContext): Promise<Answer> {
-  const node = await nodeOf(request, context, 'node:get_console');
-  const info = await context.conductor.consoleInfo(node.uuid);
-  return { status: 200, body: { console_enabled: info !== null, console_info: info } };
+  return accepted(request);
 }
 
 async function setConsole(request: RequestOf<'setConsole'>, context: ApiContext): Promise<Answer> {
@@ -59,4 +54,12 @@ async function setConsole(request: RequestOf<'setConsole'>, context: ApiContext)
   return accepted(request, 'states/console');
 }
 
-export const machineStateHandlers = { setBootMode, setSecureBoot, showConsole, setConsole } satisfies SomeHandlers;
+export const machineStateHandlers = {
+  setBootMode,
+  setSecureBoot,
+  showConsole: onNode(async ({ uuid }, _, { conductor }) => {
+    const info = await conductor.consoleInfo(uuid);
+    return { console_enabled: info !== null, console_info: info };
+  }),
+  setConsole,
+} satisfies SomeHandlers;

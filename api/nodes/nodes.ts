@@ -1,10 +1,8 @@
 /** /v1/nodes: create, show, delete, validate. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid, notAcceptable } from '../../model/errors';
 import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import type { NewNode } from '../../model/records';
-import { isGateOpen } from '../../model/versions';
-import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, presentOf, refuseNewer } from '../pipeline/fields';
 import { checkInPlaceOf, checkPolicy } from '../pipeline/access';
 import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
@@ -28,7 +26,7 @@ function isOwnNode(request: Request, context: ApiContext): boolean {
 function ownerOf(owner: string | undefined, { caller }: Request, isOwn: boolean): string | null {
   if (caller.system || !isOwn) return owner ?? null;
   if (owner && owner !== caller.project)
-    throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
+    throw invalid('Cannot create a node as a project scoped admin with an owner other than your own project.');
   return caller.project;
 }
 
@@ -91,7 +89,7 @@ async function validate(ident: unknown, request: Request, context: ApiContext): 
   const { minor } = request;
   if (typeof ident !== 'string')
     throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
-  if (!isUuid(ident) && !isGateOpen({ since: 5 }, minor)) refuseByGate([406, 'Request not acceptable.'], 5);
+  if (minor < 5 && !isUuid(ident)) throw notAcceptable();
   const node = await visibleNode(ident, request, context);
   checkPolicy(request, context, 'node:validate', node);
   return { status: 200, body: await context.conductor.validate(node.uuid) };

@@ -1,6 +1,6 @@
 /** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks further rules that depend on the state. */
 import { AlreadyRead } from '../../conductor/conductor';
-import { invalid, Fault } from '../../model/errors';
+import { conflict, invalid, notAcceptable } from '../../model/errors';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -12,8 +12,6 @@ import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, n
 import { checkPatch, patchRecord, type Found, type PatchSteps } from '../pipeline/patch';
 import { nodeBytes } from '../pipeline/present';
 import type { RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
-
-const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
 /** The policies of the paths in the patch. */
 function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): ReadonlySet<string> {
@@ -68,7 +66,7 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
 
 /** `parentUuid`: of the parent that the patch names. `alive`: the conductors. */
 interface FoundNode extends Found<NodeRecord> {
-  readonly parentUuid?: string;
+  readonly parentUuid?: string | undefined;
   readonly alive: AliveConductors;
 }
 async function find(patch: readonly PatchOperation[], request: UpdateRequest, context: ApiContext): Promise<FoundNode> {
@@ -81,31 +79,7 @@ async function find(patch: readonly PatchOperation[], request: UpdateRequest, co
   await checkAllocation(node, patch, context);
   for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params.node_ident}: Cannot change name to invalid name`);
   const alive = await context.current.conductors();
-  return { record: node, alive, ...(linked ? { parentUuid: linked.uuid } : {}) };
-}
-
-async function checkChanges(
-  given: NodeChanges,
-  { record: node, alive }: FoundNode,
-  { minor, params }: UpdateRequest,
-  context: ApiContext,
-): Promise<NodeChanges> {
-  const group = given.conductor_group;
-  // Older clients set the instance name as instance_info.display_name.
-  const shown = given.instance_info?.['display_name'];
-  const isNamed = typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in given);
-  const changes: NodeChanges = {
-    ...given,
-    ...(typeof group === 'string' ? { conductor_group: group.toLowerCase() } : {}),
-    ...(isNamed ? { instance_name: shown } : {}),
-  };
-  await checkChassis(changes.chassis_uuid, context);
-  if (changes.chassis_uuid === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const after: NodeRecord = { ...node, ...changes };
-  checkServed(after, alive);
-  if (after.driver !== node.driver && node.console_enabled)
-    throw conflict(`Node ${params.node_ident} can not update the driver while the console is enabled. Please stop the console first.`);
-  return changes;
+  return { record: node, alive, parentUuid: linked?.uuid };
 }
 
 type UpdateRequest = RequestOf<'updateNode'>;
@@ -123,7 +97,24 @@ const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
   },
   find,
   patched: (values, { parentUuid }) => (parentUuid === undefined ? values : { ...values, parent_node: parentUuid }),
-  checkChanges,
+  async checkChanges(given, { record: node, alive }, { minor, params }, context) {
+    const group = given.conductor_group;
+    // Older clients set the instance name as instance_info.display_name.
+    const shown = given.instance_info?.['display_name'];
+    const isNamed = typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in given);
+    const changes: NodeChanges = {
+      ...given,
+      ...(typeof group === 'string' ? { conductor_group: group.toLowerCase() } : {}),
+      ...(isNamed ? { instance_name: shown } : {}),
+    };
+    await checkChassis(changes.chassis_uuid, context);
+    if (changes.chassis_uuid === null && minor < 25) throw notAcceptable();
+    const after: NodeRecord = { ...node, ...changes };
+    checkServed(after, alive);
+    if (after.driver !== node.driver && node.console_enabled)
+      throw conflict(`Node ${params.node_ident} can not update the driver while the console is enabled. Please stop the console first.`);
+    return changes;
+  },
   alwaysUpdates: true,
   update: (node, changes, { conductor }, { query }) =>
     conductor.updateNode(node.uuid, changes, query.reset_interfaces === true, new AlreadyRead(node)),

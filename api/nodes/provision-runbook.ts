@@ -1,5 +1,5 @@
 /** A runbook in a provision request: checks that it is approved for the node, and expands it to the verb's arguments. */
-import { invalid, Fault } from '../../model/errors';
+import { invalid, notAcceptable } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
 import { checkPolicy } from '../pipeline/access';
@@ -42,7 +42,7 @@ export async function withRunbook(
   const { query, minor, caller } = request;
   const ident = query.runbook;
   if (!ident) return query;
-  if (minor < 92) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (minor < 92) throw notAcceptable();
   const runbook = await context.store.runbooks.find(ident);
   checkPolicy(request, context, 'runbook:use', { owner: runbook.owner, lessee: null });
   checkApproved(runbook, node, minor);

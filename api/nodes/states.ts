@@ -1,5 +1,5 @@
 /** /v1/nodes/X/states, power, provision and maintenance. */
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, notAcceptable } from '../../model/errors';
 import { repr } from '../../model/python';
 import { isObject } from '../../model/json';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -14,17 +14,12 @@ import { columnsOf } from '../pipeline/fields';
 import { readableNode } from '../pipeline/node-access';
 import { nodeOf, visibleNode } from '../pipeline/node-find';
 import { withMaintenanceNotifications } from '../pipeline/notifications';
-import { location, rewrite, rewritesFor } from '../pipeline/present';
+import { rewrite, rewritesFor } from '../pipeline/present';
+import { accepted } from './machine-states';
 import { withRunbook } from './provision-runbook';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
 import { checkStepPolicies } from '../pipeline/step-policies';
-
-const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
-const accepted = ({ base, params }: RequestOn<'node_ident'>): Answer => ({
-  status: 202,
-  headers: location(base, `nodes/${params.node_ident}/states`),
-});
 
 async function showStates(request: RequestOf<'showStates'>, context: ApiContext): Promise<Answer> {
   const { minor } = request;
@@ -45,7 +40,7 @@ async function setPower(request: RequestOf<'setPower'>, context: ApiContext): Pr
   const { target } = query;
   const timeout = query.timeout ?? undefined;
   const known = target !== null && Object.hasOwn(POWER, target);
-  if ((known && POWER[target]! > minor) || (timeout && minor < 27)) throw unacceptable();
+  if ((known && POWER[target]! > minor) || (timeout && minor < 27)) throw notAcceptable();
   if (timeout !== undefined && timeout < 1) throw invalid('timeout has to be positive integer');
   const refused = (state: string | null): Fault =>
     new Fault('InvalidStateRequested', { action: target ?? repr(null), node: params.node_ident, state: state ?? repr(null) });
@@ -63,7 +58,7 @@ const CHECKED_LATE = ['unhold', 'service', 'undeploy'];
 /** The version and the state must allow the verb. Otherwise 409 while the node is reserved, else 400. */
 function checkVerb(target: string | null, node: NodeRecord, minor: number): void {
   const verb = target !== null && Object.hasOwn(VERBS, target) ? VERBS[target] : undefined;
-  if (verb && verb.since > minor && !CHECKED_LATE.includes(target!)) throw unacceptable();
+  if (verb && verb.since > minor && !CHECKED_LATE.includes(target!)) throw notAcceptable();
   if ((target === 'active' || target === 'rebuild') && node.maintenance)
     throw new Fault('NodeInMaintenance', { op: 'provisioning', node: node.uuid });
   if (verb && nextState(node.provision_state, verb.event)) return;
@@ -74,7 +69,7 @@ function checkVerb(target: string | null, node: NodeRecord, minor: number): void
 function checkDisableRamdisk(target: string, minor: number): void {
   const since = { clean: 70, service: 108 }[target];
   if (since === undefined) throw invalid('disable_ramdisk is supported only with manual cleaning or servicing');
-  if (minor < since) throw unacceptable('disable_ramdisk is not acceptable in this API version');
+  if (minor < since) throw notAcceptable('disable_ramdisk is not acceptable in this API version');
 }
 
 type ProvisionRequest = RequestOf<'setProvision'>;
@@ -85,16 +80,16 @@ function checkKeys(target: string, query: ProvisionRequest['query'], node: NodeR
   if ((query.disable_ramdisk ?? null) !== null) checkDisableRamdisk(target, minor);
   if (given('clean_steps') && target !== 'clean') throw only('clean_steps', 'clean');
   if (given('deploy_steps')) {
-    if (minor < 69) throw unacceptable('Request not acceptable. The minimal required API version should be 1.69');
+    if (minor < 69) throw notAcceptable('Request not acceptable. The minimal required API version should be 1.69');
     if (target !== 'active' && target !== 'rebuild') throw only('deploy_steps', 'active or rebuild');
   }
   if (typeof query.rescue_password === 'string' && target !== 'rescue') throw only('rescue_password', 'rescue');
   // A transition may be newer than its verb: abort in `inspect wait` and `wait call-back`.
   const edge = TRANSITIONS.find(([from, event]) => from === node.provision_state && event === VERBS[target]!.event);
-  if ((edge?.[3] ?? 1) > minor) throw unacceptable();
-  if (target === 'unhold' && minor < VERBS['unhold']!.since) throw unacceptable();
+  if ((edge?.[3] ?? 1) > minor) throw notAcceptable();
+  if (target === 'unhold' && minor < VERBS['unhold']!.since) throw notAcceptable();
   if (given('service_steps') && target !== 'service') throw only('service_steps', 'service');
-  if (target === 'service' && minor < VERBS['service']!.since) throw unacceptable();
+  if (target === 'service' && minor < VERBS['service']!.since) throw notAcceptable();
 }
 
 /** Checks the children that a step runs on: those that it names, or else all. The caller must be allowed to change the state of each. */

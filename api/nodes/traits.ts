@@ -1,8 +1,8 @@
 /** /v1/nodes/X/traits. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { MAX_TRAITS } from '../../model/traits';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import { withNotifications } from '../pipeline/notifications';
 import { location, sortedTraits } from '../pipeline/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
@@ -17,7 +17,7 @@ export function checkTrait(trait: string, { validators, document }: ApiContext):
 function checkCount(node: NodeRecord, traits: readonly string[]): void {
   if (traits.length <= MAX_TRAITS) return;
   const message = `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node (${traits.length} vs. ${MAX_TRAITS})`;
-  throw new Fault('InvalidParameterValue', { message });
+  throw invalidParameter(message);
 }
 
 const change = (
@@ -32,7 +32,7 @@ const change = (
 async function replaceTraits(request: RequestOf<'replaceTraits'>, context: ApiContext): Promise<Answer> {
   const node = await nodeOf(request, context, 'node:traits:set');
   const { traits } = request.body;
-  if (!traits) throw new Fault('Invalid', { message: USAGE });
+  if (!traits) throw invalid(USAGE);
   const replace = [...new Set(traits)];
   checkCount(node, replace);
   await change(node, { replace }, replace, request, context);
@@ -44,33 +44,27 @@ async function addTrait(request: RequestOf<'addTrait'>, context: ApiContext): Pr
   const add = params.trait;
   checkTrait(add, context);
   const node = await nodeOf(request, context, 'node:traits:set');
-  if (body.traits !== undefined) throw new Fault('Invalid', { message: USAGE });
+  if (body.traits !== undefined) throw invalid(USAGE);
   const after = [...new Set([...node.traits, add])];
   checkCount(node, after);
   await change(node, { add }, after, request, context);
   return { status: 204, headers: location(base, `nodes/${params.node_ident}/traits/${add}`) };
 }
 
-async function removeTrait(request: RequestOf<'removeTrait'>, context: ApiContext): Promise<Answer> {
-  const node = await nodeOf(request, context, 'node:traits:delete');
-  const remove = request.params.trait;
-  if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
-  const after = node.traits.filter((trait) => trait !== remove);
-  await change(node, { remove }, after, request, context);
-  return { status: 204 };
-}
-
 export const nodeTraitHandlers = {
-  listTraits: async (request, context) => ({
-    status: 200,
-    body: { traits: sortedTraits(await nodeOf(request, context, 'node:traits:list')) },
-  }),
+  listTraits: onNode(async (node) => ({ traits: sortedTraits(node) })),
   replaceTraits,
   addTrait,
-  removeTrait,
-  removeTraits: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:traits:delete');
-    await change(node, { replace: [] }, [], request, context);
-    return { status: 204 };
-  },
+  removeTrait: onNode(async (node, request, context) => {
+    const remove = request.params.trait;
+    if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
+    await change(
+      node,
+      { remove },
+      node.traits.filter((trait) => trait !== remove),
+      request,
+      context,
+    );
+  }),
+  removeTraits: onNode((node, request, context) => change(node, { replace: [] }, [], request, context)),
 } satisfies SomeHandlers;

@@ -1,7 +1,7 @@
 /** /v1/nodes/X/vmedia. */
 import type { VirtualMediaType } from '../../conductor/conductor';
 import { invalid } from '../../model/errors';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { SomeHandlers } from '../pipeline/handler';
 
 const DEVICES: readonly VirtualMediaType[] = ['disk', 'cdrom', 'floppy'];
@@ -12,10 +12,7 @@ const SCHEMES: readonly string[] = ['http', 'https', 'nfs', 'cifs', 'smb'];
 const schemeOf = (url: string): string => /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 
 export const virtualMediaHandlers = {
-  showVirtualMedia: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:vmedia:get');
-    return { status: 200, body: await context.conductor.getVirtualMedia(node.uuid) };
-  },
+  showVirtualMedia: onNode(({ uuid }, _, { conductor }) => conductor.getVirtualMedia(uuid)),
   attachVirtualMedia: async (request, context) => {
     const { device_type: device, image_url: url, image_download_source: source = 'local' } = request.body;
     const scheme = schemeOf(url);

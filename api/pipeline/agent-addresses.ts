@@ -14,21 +14,9 @@ import type { Peer } from '../http/source';
 import { createAgentSources } from './agent-sources';
 import { shortened } from '../../model/text';
 
-type AgentOptions = Pick<
-  Options,
-  | 'agent.callback_hosts'
-  | 'api.agent_allowed_networks'
-  | 'api.agent_source_check'
-  | 'api.port'
-  | 'boot.http_port'
-  | 'conductor.node_history'
-  | 'DEFAULT.listen_port'
-  | 'json_rpc.port'
-  | 'metrics.prometheus_port'
->;
 interface AgentAddressParts {
   readonly store: Pick<Store, 'leases' | 'inventories' | 'history' | 'nodes'>;
-  readonly options: AgentOptions;
+  readonly options: Options;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly random: (bytes: number) => Buffer;

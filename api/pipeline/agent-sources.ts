@@ -4,6 +4,7 @@ import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { canonicalAddress, networksOf, parseNetwork, type Network } from '../../model/idents';
+import { isObject } from '../../model/json';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
@@ -12,11 +13,9 @@ interface KnownInterfaces {
   readonly addresses: readonly string[];
   readonly macs: readonly string[];
 }
-type SourceStore = Pick<Store, 'leases' | 'inventories' | 'nodes'>;
-type SourceOptions = Pick<Options, 'api.agent_source_check' | 'api.agent_allowed_networks'>;
 interface AgentSourceParts {
-  readonly store: SourceStore;
-  readonly options: SourceOptions;
+  readonly store: Pick<Store, 'leases' | 'inventories' | 'nodes'>;
+  readonly options: Options;
   readonly clock: Clock;
 }
 interface AgentSources {
@@ -46,8 +45,7 @@ const addressesOf = (values: readonly unknown[]): readonly string[] =>
 /** The static addresses of a node's network_data. */
 function configuredIn(data: NodeRecord['network_data']): KnownInterfaces {
   const listOf = (name: string): readonly unknown[] => (Array.isArray(data[name]) ? (data[name] as readonly unknown[]) : []);
-  const member = (item: unknown, name: string): unknown =>
-    typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>)[name] : undefined;
+  const member = (item: unknown, name: string): unknown => (isObject(item) ? item[name] : undefined);
   return {
     addresses: addressesOf(listOf('networks').map((network) => member(network, 'ip_address'))),
     macs: listOf('links')

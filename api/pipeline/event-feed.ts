@@ -13,10 +13,6 @@ import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import { createTurns } from '../../wire/turns';
 import { createFairTurns } from '../http/fair-turns';
 
-type FeedOptions = Pick<
-  Options,
-  'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners' | 'events.max_listeners_per_source'
->;
 interface EventPage {
   readonly events: readonly EventRecord[];
   /** The position at which the next page begins. */
@@ -72,7 +68,7 @@ function createBell(): { readonly ring: () => void; readonly next: (signal: Abor
   };
 }
 
-export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
+export function createEventFeed(store: Store, clock: Clock, options: Options, log: Log, metrics: Metrics): EventFeed {
   const listeners = createShares(shareLimits(options['events.max_listeners'], options['events.max_listeners_per_source']));
   metrics.read('bloomery_event_listeners', () => [[{}, listeners.taken]]);
   /** The latest events; complete after the position `from`. Undefined: there is no listener. */

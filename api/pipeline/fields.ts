@@ -1,5 +1,5 @@
 /** Checks records of requests with the field rows: first the schema, then each value. */
-import { Fault } from '../../model/errors';
+import { Fault, notAcceptable } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { Inputs } from '../schema/operations';
@@ -75,8 +75,7 @@ export function checkedRecord<Name extends keyof Inputs>(
 export function refuseNewer(record: Readonly<Values>, rows: readonly FieldRow[], minor: number): void {
   for (const { name, named } of rows) {
     if (isGateOpen(named, minor) || !Object.hasOwn(record, name)) continue;
-    if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null)
-      throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+    if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null) throw notAcceptable();
   }
 }
 

@@ -7,16 +7,15 @@ import type { Options } from '../../config/options';
 import { timestamp, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
-import type { Metrics, Sample } from '../../model/metrics';
+import type { Metrics } from '../../model/metrics';
 import { isSameSecret } from '../../model/masks';
+import { measureRows } from '../http/node-counts';
 import type { HardwareToken, HardwareUnchanged, Store } from '../../store/store';
 
 const WRITE_EVERY_MS = 1000;
 /** Rows of one statement. */
 const BATCH = 1000;
 const MINUTE_MS = 60_000;
-/** Scrapes within this time use the same counts. */
-const COUNTS_TTL_MS = 5000;
 
 export interface HardwarePushes {
   /** The node's row if the token belongs to the node. */
@@ -37,27 +36,15 @@ interface PushServices {
 
 /** The stored hash of a token. A token is long and random, so it needs neither a salt nor a slow hash. */
 export const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex');
-function measure({ store, clock, metrics }: PushServices): void {
-  let cached: { readonly until: number; readonly samples: Promise<readonly Sample<'bloomery_recorder_nodes'>[]> } | undefined;
-  const readCounts = async (): Promise<readonly Sample<'bloomery_recorder_nodes'>[]> => {
-    const { fresh, stale } = await store.hardware.counts();
-    return [
-      [{ state: 'fresh' }, fresh],
-      [{ state: 'stale' }, stale],
-    ];
-  };
-  metrics.read('bloomery_recorder_nodes', () => {
-    if (cached && cached.until > clock.now()) return cached.samples;
-    const samples = readCounts();
-    cached = { until: clock.now() + COUNTS_TTL_MS, samples };
-    samples.catch(() => (cached = undefined));
-    return samples;
-  });
-}
-
-export function createHardwarePushes(services: PushServices): HardwarePushes {
-  const { store, clock, options, log, signal } = services;
-  if (options['recorder.enabled']) measure(services);
+export function createHardwarePushes({ store, clock, options, log, metrics, signal }: PushServices): HardwarePushes {
+  if (options['recorder.enabled'])
+    measureRows('bloomery_recorder_nodes', clock, metrics, async () => {
+      const { fresh, stale } = await store.hardware.counts();
+      return [
+        [{ state: 'fresh' }, fresh],
+        [{ state: 'stale' }, stale],
+      ];
+    });
 
   const signs = new Map<string, HardwareUnchanged>();
   let writing = false;

@@ -1,6 +1,6 @@
 /** Functions that all lists use: fields, limits, sorting, and the link to the next page. */
 import type { Options } from '../../config/options';
-import { invalidParameter, Fault } from '../../model/errors';
+import { invalid, invalidParameter, notAcceptable } from '../../model/errors';
 import { repr } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
@@ -9,15 +9,13 @@ import type { RowSize, Table } from '../../store/store';
 import { sliced } from '../../wire/turns';
 import { nextSlice, type Fragment } from './fragments';
 
-const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-
 /** `fields` exists from 1.8 on. */
 export function checkFieldsAllowed(fields: readonly string[] | undefined, minor: number): void {
-  if (fields && minor < 8) throw unacceptable();
+  if (fields && minor < 8) throw notAcceptable();
 }
 /** A field newer than the request cannot be named. */
 export function checkNewer(names: readonly string[], rows: readonly FieldRow[], minor: number): void {
-  if (rows.some(({ name, named }) => names.includes(name) && !isGateOpen(named, minor))) throw unacceptable();
+  if (rows.some(({ name, named }) => names.includes(name) && !isGateOpen(named, minor))) throw notAcceptable();
 }
 type FieldsQuery = { readonly fields?: readonly string[] | null; readonly detail?: boolean | null };
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
@@ -38,18 +36,17 @@ export interface Page {
   readonly limit: number;
   readonly sortKey: string;
   readonly sortDir: 'asc' | 'desc';
-  readonly marker?: string;
+  readonly marker?: string | undefined;
 }
 /** @param unsortable fields that have no order */
 export function pageOf(query: PageQuery, unsortable: readonly string[], options: Options): Page {
   const limit = query.limit ?? options['api.max_limit'];
-  if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
+  if (limit <= 0) throw invalid('Limit must be positive');
   const sortDir = query.sort_dir;
-  if (sortDir !== 'asc' && sortDir !== 'desc')
-    throw new Fault('Invalid', { message: `Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'` });
+  if (sortDir !== 'asc' && sortDir !== 'desc') throw invalid(`Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'`);
   const sortKey = query.sort_key || 'id';
   if (unsortable.includes(sortKey)) throw invalidParameter(`The sort_key value ${sortKey} is an invalid field for sorting`);
-  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(query.marker ? { marker: query.marker } : {}) };
+  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, marker: query.marker || undefined };
 }
 /** Refuses a sort key that is not a column of the resource. */
 export function checkSortable(key: string, sortable: readonly string[]): void {

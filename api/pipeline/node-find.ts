@@ -1,5 +1,5 @@
 /** Finds nodes by UUID or name, and checks references to nodes and to chassis. */
-import { Fault } from '../../model/errors';
+import { conflict, Fault, invalid, notAcceptable } from '../../model/errors';
 import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../model/idents';
 import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
@@ -7,20 +7,22 @@ import { conductorsServing } from '../../model/ring';
 import type { AliveConductors, NodeSummary } from '../../store/store';
 import type { Target } from '../../policy/vocabulary';
 import { checkPolicy } from './access';
-import type { Request, RequestOn, ApiContext } from './handler';
+import type { Answer, ApiContext, OperationTypes, Request, RequestOn } from './handler';
+
+type OnNode = OperationTypes & { readonly params: { readonly node_ident: string } };
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
 
 /** @param error the message, up to the name */
 export function checkName(name: unknown, minor: number, error: string): void {
-  if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (minor < 5) throw notAcceptable();
   const text = str(name);
-  if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${text}'` });
+  if (!isName(name, minor) || isUuid(name)) throw invalid(`${error} '${text}'`);
   if (RESERVED_NODE_NAMES.includes(text))
-    throw new Fault('Invalid', {
-      message: `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
-    });
+    throw invalid(
+      `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
+    );
 }
 
 /**
@@ -64,6 +66,17 @@ export const nodeOf = (request: RequestOn<'node_ident'>, context: ApiContext, po
 /** As nodeOf, for operations that may not need the whole record. A name may end with `.json`. */
 export const nodeHeadOf = (request: RequestOn<'node_ident'>, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
+
+/**
+ * A handler for the node of the path. It checks the policy of the operation.
+ * @param work returns the body of the answer; undefined: 204, without a body
+ */
+export const onNode =
+  <Operation extends OnNode>(work: (node: NodeRecord, request: Request<Operation>, context: ApiContext) => Promise<unknown>) =>
+  async (request: Request<Operation>, context: ApiContext): Promise<Answer> => {
+    const body = await work(await nodeOf(request, context, request.permission.policy!), request, context);
+    return body === undefined ? { status: 204 } : { status: 200, body };
+  };
 
 async function allowedNode<Node extends Pick<NodeRecord, 'uuid' | 'owner' | 'lessee'>>(
   request: RequestOn<'node_ident'>,
@@ -135,7 +148,7 @@ export async function checkChassis(uuid: string | null | undefined, { store }: A
 /** From 1.39 on, a node and its ports cannot be changed during inspection. */
 export function checkNotInspecting(what: string, node: NodeRecord, minor: number): void {
   if (node.provision_state === 'inspecting' && minor >= 39)
-    throw new Fault('Conflict', { message: `Cannot update ${what} "${node.uuid}" while it is in state "inspecting".` });
+    throw conflict(`Cannot update ${what} "${node.uuid}" while it is in state "inspecting".`);
 }
 
 /** A node that another record refers to. It must be visible and have the same owner; the error does not say which of them failed. */
@@ -152,7 +165,7 @@ export async function linkedNode(
     throw error;
   });
   if (node?.owner === owner && context.auth.allowed(request.caller, 'node:get', node)) return node;
-  throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
+  throw invalid(`Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.`);
 }
 
 /** The node whose ports or portgroups are listed, by its UUID only. The error names a portgroup, as Ironic's does. */

@@ -1,6 +1,6 @@
 /** The pipeline of every PATCH: check the patch, find the record, apply the patch, check the result, store what differs. */
 import type { Inputs } from '../schema/operations';
-import { Fault } from '../../model/errors';
+import { invalid, notAcceptable } from '../../model/errors';
 import { applyPatch, equalJson, valuesAt, type PatchOperation } from '../../model/patch';
 import type { ChangesOf, ResourceRecord } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
@@ -65,13 +65,12 @@ export function checkPaths(patch: readonly PatchOperation[], rows: readonly Fiel
     .filter((row) => row.patch)
     .sort((a, b) => a.patchOrder - b.patchOrder || (a.name < b.name ? -1 : 1))
     .map(({ name }) => name);
-  throw new Fault('Invalid', { message: `Cannot patch ${wrong.path}. Only the following can be updated: ${allowed.join(', ')}` });
+  throw invalid(`Cannot patch ${wrong.path}. Only the following can be updated: ${allowed.join(', ')}`);
 }
 /** Refuses operations on fields that are not patchable, or newer than the request. */
 export function checkPatch(patch: readonly PatchOperation[], rows: readonly FieldRow[], minor: number): void {
   checkPaths(patch, rows);
-  if (rows.some(({ name, named }) => !isGateOpen(named, minor) && valuesAt(patch, `/${name}`).length > 0))
-    throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (rows.some(({ name, named }) => !isGateOpen(named, minor) && valuesAt(patch, `/${name}`).length > 0)) throw notAcceptable();
 }
 
 function differences<RecordType extends ResourceRecord>(

@@ -1,5 +1,5 @@
 /** Records as JSON for one version: selects fields, rewrites values for old versions, masks secrets, and adds links. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter } from '../../model/errors';
 import { NODE_MASKS } from '../../model/masks';
 import { isObject } from '../../model/json';
 import type { ConductorRecord, NodeRecord } from '../../model/records';
@@ -68,13 +68,12 @@ export function rewrite(rules: readonly Rewrite[], field: string, value: unknown
 /** Refuses fields that `fields` may not name. */
 export function checkNodeFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
   for (const field of fields ?? [])
-    if (!rows.some(({ name, selectable }) => name === field && selectable))
-      throw new Fault('Invalid', { message: `Field ${field} is not a valid field.` });
+    if (!rows.some(({ name, selectable }) => name === field && selectable)) throw invalid(`Field ${field} is not a valid field.`);
 }
 /** The same for the other resources, with their message. */
 export function checkFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
   const unknown = (fields ?? []).filter((field) => !rows.some(({ name, hidden }) => name === field && !hidden));
-  if (unknown.length > 0) throw new Fault('InvalidParameterValue', { message: `Field(s) "${unknown.join(', ')}" are not valid` });
+  if (unknown.length > 0) throw invalidParameter(`Field(s) "${unknown.join(', ')}" are not valid`);
 }
 
 /** The parameters of a presentation, shared by all records of a list. */

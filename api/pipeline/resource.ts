@@ -2,7 +2,7 @@
  * The operations of resources: list with fields, sorting and pages; show, create, update, delete. A resource is a record of its properties,
  * with functions for its own rules. What one operation of one resource has alone is in that operation's handler.
  */
-import { Fault } from '../../model/errors';
+import { Fault, invalidParameter } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { Inputs } from '../schema/operations';
 import { repr } from '../../model/python';
@@ -104,12 +104,13 @@ export interface Resource<
 /** What all resources with these records have in common. */
 type Some<RecordType extends ResourceRecord> = Resource<RecordType, keyof Inputs, NewRecord>;
 
-const refuse = (value: unknown, known: readonly string[]): never => {
-  throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(value)} is not one of ${repr(known)}` });
+/** Refuses a word as Ironic's schema of the query does. */
+export const refuseWord = (value: unknown, known: readonly string[]): never => {
+  throw invalidParameter(`Schema error: ${repr(value)} is not one of ${repr(known)}`);
 };
 /** Checks `sort_dir` as Ironic's schema of the query does. */
 export function checkDirection(direction: unknown): void {
-  if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuse(direction, ['asc', 'desc']);
+  if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuseWord(direction, ['asc', 'desc']);
 }
 type FieldsRequest = Request<OperationTypes & { readonly query: Partial<ListQuery> }>;
 /** Checks `fields` and `sort_dir` as Ironic's schema of the query does. */
@@ -119,7 +120,7 @@ export function checkStrict({ query, isFieldOfPath }: FieldsRequest, rows: reado
   if (ofVersion) ordered.sort((left, right) => left.gate.since - right.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = (query.fields ?? []).find((field) => !names.includes(field));
-  if (unknown !== undefined && !isFieldOfPath) refuse(unknown, names);
+  if (unknown !== undefined && !isFieldOfPath) refuseWord(unknown, names);
   checkDirection(query.sort_dir);
 }
 /** Checks the names of fields in a query. @returns the fields that the request may name */

@@ -2,7 +2,7 @@
  * Finds the operation of a method and a path. Most of the code handles errors. A closed gate may be 404, 405 or 406. A further segment may
  * name a field. If only the members of a collection have the method, an argument is missing. See docs/decisions/0003-openapi.md.
  */
-import { Fault } from '../../model/errors';
+import { Fault, invalidParameter } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import { isGateOpen } from '../../model/versions';
@@ -152,9 +152,7 @@ class Router {
     const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
     if (creation && Array.isArray(creation.below) && !isGateOpen(creation.gate, minor)) refuseByGate(creation.below, creation.gate.since);
     if (creation?.bodyName)
-      throw new Fault('InvalidParameterValue', {
-        message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
-      });
+      throw invalidParameter(`Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`);
     const { rest } = path;
     const isRefused = rest !== 'fields' && rest !== 405 && !isMissing(rest);
     if (isRefused && ['POST', 'PATCH', 'DELETE'].includes(method)) refuseByGate(rest!, 1);

@@ -1,5 +1,5 @@
 /** /v1/allocations: allocations of nodes by resource class and traits, and the allocation of a node. */
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter, notAcceptable, notFound } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { equalJson, valuesAt } from '../../model/patch';
@@ -27,9 +27,7 @@ const nodeOfAllocations = (ident: string, request: Request, context: ApiContext)
   context.auth.allowed(request.caller, 'node:list_all')
     ? nodeInRequest(ident, request, context)
     : visibleNode(ident, request, context).catch((error: unknown) => {
-        throw error instanceof Fault && error.name === 'NodeNotFound'
-          ? new Fault('NotFound', { message: 'Resource could not be found.' })
-          : error;
+        throw error instanceof Fault && error.name === 'NodeNotFound' ? notFound() : error;
       });
 
 /**
@@ -37,7 +35,7 @@ const nodeOfAllocations = (ident: string, request: Request, context: ApiContext)
  * @param project whose nodes may be candidates; null: the nodes of all projects
  */
 async function candidatesOf(idents: readonly string[], project: string | null, { store }: ApiContext): Promise<readonly string[]> {
-  const among = { children: 'all', ...(project === null ? {} : { project }) } as const;
+  const among = { children: 'all', project: project ?? undefined } as const;
   const [byUuid, byName] = await Promise.all([
     store.nodes.listColumns(['uuid', 'name'], { where: { uuid: idents.filter(isUuid) }, ...among }),
     store.nodes.listColumns(['uuid', 'name'], { where: { name: idents.filter((ident) => !isUuid(ident)) }, ...among }),
@@ -152,15 +150,15 @@ async function createAllocation(request: Request, context: ApiContext): Promise<
   const { body, minor } = request;
   const hasMember = (name: string): boolean => isObject(body) && Object.hasOwn(body, name);
   if (minor < 58 && hasMember('node'))
-    throw new Fault('InvalidParameterValue', { message: "Schema error: Additional properties are not allowed ('node' was unexpected)" });
-  if (minor < 60 && hasMember('owner')) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+    throw invalidParameter("Schema error: Additional properties are not allowed ('node' was unexpected)");
+  if (minor < 60 && hasMember('owner')) throw notAcceptable();
   return createOf(ALLOCATIONS, request, context);
 }
 
 /** The allocation of a node, which has at most one. */
 async function ofNode(node: NodeRecord, request: RequestOn<'node_ident'>, context: ApiContext, policy: string): Promise<AllocationRecord> {
   const [allocation] = await context.store.allocations.list({ where: { node_uuid: node.uuid }, limit: 1 });
-  if (!allocation) throw new Fault('NotFound', { message: `Allocation for node ${request.params.node_ident} was not found` });
+  if (!allocation) throw notFound(`Allocation for node ${request.params.node_ident} was not found`);
   checkPolicy(request, context, policy, { owner: allocation.owner, lessee: null });
   return allocation;
 }

@@ -1,5 +1,5 @@
 /** /v1/chassis. */
-import { Fault } from '../../model/errors';
+import { invalid } from '../../model/errors';
 import type { ChassisRecord } from '../../model/records';
 import { linksTo } from '../pipeline/present';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
@@ -22,7 +22,7 @@ const CHASSIS: Resource<ChassisRecord, 'Chassis'> = {
   check: (values) => values,
   create: (record, { store }) => store.chassis.create(record),
   checkPatched(values, { record: { uuid } }) {
-    if (values.uuid !== uuid) throw new Fault('Invalid', { message: 'Cannot overwrite UUID for an existing Chassis.' });
+    if (values.uuid !== uuid) throw invalid('Cannot overwrite UUID for an existing Chassis.');
     return values;
   },
   update: ({ uuid }, changes, { store }) => store.chassis.update(uuid, changes),

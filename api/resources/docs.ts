@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { Fault } from '../../model/errors';
+import { invalidParameter, notFound } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { documentOfVersion } from '../schema/document-version';
 import type { Answer, SomeHandlers } from '../pipeline/handler';
@@ -13,7 +13,7 @@ function minorOf(version: string | undefined, { min, max }: Document): number {
   if (version === undefined || version === 'latest') return max;
   const minor = /^1\.(\d{1,4})$/.exec(version)?.[1];
   if (minor === undefined || Number(minor) < min || Number(minor) > max)
-    throw new Fault('InvalidParameterValue', { message: `Invalid value for version: the versions are 1.${min} to 1.${max}` });
+    throw invalidParameter(`Invalid value for version: the versions are 1.${min} to 1.${max}`);
   return Number(minor);
 }
 
@@ -82,7 +82,7 @@ ${scripts}
       return page('text/javascript', Buffer.from(script));
     }
     const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
-    if (type === undefined) throw new Fault('NotFound', { message: 'Resource could not be found.' });
+    if (type === undefined) throw notFound();
     return page(type, await readFile(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)));
   },
 } satisfies SomeHandlers;

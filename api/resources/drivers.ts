@@ -1,9 +1,9 @@
 /** /v1/drivers: the hardware types that the alive conductors offer together. */
-import { Fault } from '../../model/errors';
-import { repr } from '../../model/python';
+import { Fault, invalid, invalidParameter, notFound } from '../../model/errors';
 import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
+import { refuseWord } from '../pipeline/resource';
 import { checkFields, linksTo, rowsToShow } from '../pipeline/present';
 import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
@@ -46,8 +46,7 @@ function fieldNames(rows: readonly FieldRow[], minor: number): string[] {
 function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldRow[], minor: number): void {
   const names = fieldNames(rows, minor);
   const unknown = fields?.find((field) => !names.includes(field));
-  if (unknown !== undefined)
-    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
+  if (unknown !== undefined) refuseWord(unknown, names);
 }
 
 async function listDrivers(request: RequestOf<'listDrivers'>, context: ApiContext): Promise<Answer> {
@@ -55,10 +54,8 @@ async function listDrivers(request: RequestOf<'listDrivers'>, context: ApiContex
   const all = context.document.fields('Driver');
   const { fields, detail, type = 'dynamic' } = query;
   if (minor >= 77) checkKnown(fields, all, minor);
-  if (fields?.length && detail === true)
-    throw new Fault('InvalidParameterValue', { message: 'Can not specify ?detail=True and fields in the same request.' });
-  if (type !== 'classic' && type !== 'dynamic')
-    throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
+  if (fields?.length && detail === true) throw invalidParameter('Can not specify ?detail=True and fields in the same request.');
+  if (type !== 'classic' && type !== 'dynamic') throw invalid('"type" filter must be one of "classic" or "dynamic", if specified.');
   const conductors = (await context.current.conductors()).conductors;
   // The Rocky release removed classic drivers.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
@@ -81,8 +78,7 @@ async function showDriver(request: RequestOf<'showDriver'>, context: ApiContext)
 
 /** Throws NotFound when no alive conductor has the hardware type. */
 export async function checkDriverServed(name: string, context: ApiContext): Promise<void> {
-  if (offersOf((await context.current.conductors()).conductors, name).length === 0)
-    throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
+  if (offersOf((await context.current.conductors()).conductors, name).length === 0) throw notFound(`The driver '${name}' is unknown.`);
 }
 
 export const driverHandlers = {

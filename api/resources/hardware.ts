@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { timestamp } from '../../model/clock';
-import { invalidParameter, Fault } from '../../model/errors';
+import { conflict, Fault, invalid, invalidParameter, notFound } from '../../model/errors';
 import {
   announcementOf,
   CHANGE_KINDS,
@@ -22,7 +22,7 @@ import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { projectOfList } from '../pipeline/access';
 import { hashToken } from '../pipeline/hardware-pushes';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
 
@@ -101,7 +101,7 @@ async function push(request: RequestOf<'pushHardware'>, context: ApiContext): Pr
   }
   if (body.digest === undefined) throw invalidParameter('A push has the hardware, or the digest of what was pushed before.');
   if (body.digest !== row.digest)
-    refuse('unknown', new Fault('Conflict', { message: 'Another record than the one of this digest is kept: push the hardware itself.' }));
+    refuse('unknown', conflict('Another record than the one of this digest is kept: push the hardware itself.'));
   pushes.sign(uuid, body.digest, body.boot_id ?? null);
   metrics.count('bloomery_recorder_pushes_total', { result: 'unchanged' });
   return { status: 200, body: { digest: body.digest } };
@@ -135,7 +135,7 @@ async function listChanges(
   nodes: Pick<HardwareChangeFilter, 'nodeUuid' | 'project'>,
 ): Promise<Answer> {
   const limit = Math.min(query.limit ?? Infinity, options['api.max_limit']);
-  if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
+  if (limit <= 0) throw invalid('Limit must be positive');
   const after = query.marker;
   if (after !== undefined && !Number.isSafeInteger(after)) throw invalidParameter(`Expected the id of a change for marker: ${after}`);
   const kinds = among<ChangeKind>('kind', query.kind, CHANGE_KINDS);
@@ -144,10 +144,10 @@ async function listChanges(
   const filter: HardwareChangeFilter = {
     limit,
     ...nodes,
-    ...(kinds ? { kinds } : {}),
-    ...(components ? { components } : {}),
-    ...(since === undefined ? {} : { since }),
-    ...(after === undefined ? {} : { after }),
+    kinds,
+    components,
+    since,
+    after,
   };
   const rows = await store.hardware.changes(filter);
   // Whoever leases a node sees it, but not its hardware records.
@@ -171,7 +171,7 @@ export const hardwareHandlers = {
   showHardware: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
     const row = await context.store.hardware.find(uuid);
-    if (!row?.record) throw new Fault('NotFound', { message: `No recorder has pushed the hardware of node ${uuid}.` });
+    if (!row?.record) throw notFound(`No recorder has pushed the hardware of node ${uuid}.`);
     const { digest, boot_id, recorded_at, received_at, stale, token_from: from, token_made_at: made_at } = row;
     const age = Math.max(0, Math.floor((context.clock.now() - Date.parse(received_at!)) / 1000));
     const token = from === null ? null : { from, made_at };
@@ -194,9 +194,5 @@ export const hardwareHandlers = {
     await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };
   },
-  deleteHardwareToken: async (request, context) => {
-    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
-    await context.store.hardware.revoke(uuid);
-    return { status: 204 };
-  },
+  deleteHardwareToken: onNode(({ uuid }, _, { store }) => store.hardware.revoke(uuid)),
 } satisfies SomeHandlers;

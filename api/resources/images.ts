@@ -1,5 +1,5 @@
 /** /v1/images: names for images, so that they need not be typed for each deployment. An extension of this server. */
-import { Fault } from '../../model/errors';
+import { invalid } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Inputs } from '../schema/operations';
 import type { ImageRecord } from '../../model/records';
@@ -54,7 +54,7 @@ function problemOf(values: Inputs['Image']): string | undefined {
 
 function check<Image extends Inputs['Image']>(values: Image): Image {
   const problem = problemOf(values);
-  if (problem !== undefined) throw new Fault('Invalid', { message: problem });
+  if (problem !== undefined) throw invalid(problem);
   return values;
 }
 

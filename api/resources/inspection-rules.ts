@@ -1,5 +1,5 @@
 /** /v1/inspection_rules: actions on an inspected node whose data fulfils the conditions. */
-import { invalid, Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter } from '../../model/errors';
 import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
 import { isObject } from '../../model/json';
 import { repr } from '../../model/python';
@@ -18,7 +18,7 @@ function checkQuery({ query: { sort_dir: direction, sort_key: key } }: RequestOf
   checkDirection(direction);
   if (!UNSORTABLE.includes(key)) return;
   const known = repr({ type: 'string', enum: UNSORTABLE });
-  throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(key)} should not be valid under ${known}` });
+  throw invalidParameter(`Schema error: ${repr(key)} should not be valid under ${known}`);
 }
 
 const isFilled = (value: unknown): boolean => value !== null && typeof value === 'object' && Object.keys(value).length > 0;

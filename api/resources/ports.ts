@@ -1,5 +1,5 @@
 /** /v1/ports, and the ports of a node. */
-import { invalid, Fault } from '../../model/errors';
+import { conflict, Fault, invalid, notAcceptable } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { Inputs } from '../schema/operations';
@@ -9,8 +9,8 @@ import type { NewPort, NodeRecord, PortgroupRecord, PortRecord } from '../../mod
 import { isGateOpen } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { projectOfList } from '../pipeline/access';
-import { checkedRecord, presentOf, type Present, type Values } from '../pipeline/fields';
-import { checkFieldsAllowed, checkNewer, type ListQuery } from '../pipeline/lists';
+import { checkedRecord, presentOf, type Present } from '../pipeline/fields';
+import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
 import {
   asBadRequest,
   checkNotInspecting,
@@ -35,9 +35,8 @@ import {
   type Resource,
   type ShowRequest,
 } from '../pipeline/resource';
-import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
+import type { Answer, ApiContext, Request, RequestOf, RequestOn, SomeHandlers } from '../pipeline/handler';
 
-const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const shown = (rows: readonly FieldRow[]) => rows.filter(({ hidden }) => !hidden);
 const portNotFound = (port: string): Fault => new Fault('PortNotFound', { port });
 
@@ -45,47 +44,19 @@ const portNotFound = (port: string): Fault => new Fault('PortNotFound', { port }
 const VTEP = ['vtep-logical-switch', 'vtep-physical-switch'];
 const hasVtep = (minor: number): boolean => minor >= 90 && minor < 105;
 
-type PortQuery = ListQuery & {
-  readonly node?: string;
-  readonly node_uuid?: string;
-  readonly portgroup?: string;
-  readonly address?: string;
-  readonly shard?: readonly string[];
-  readonly conductor_groups?: readonly string[];
-  readonly description_contains?: string;
-};
+type PortQuery = RequestOf<'listPorts'>['query'];
 /** The portgroup that the filter of a list names. A portgroup of another project is answered as one that does not exist. */
 async function portgroupOfFilter(ident: string, project: string | undefined, { store, current }: ApiContext): Promise<PortgroupRecord> {
   const portgroup = await store.portgroups.find(ident);
   if (project === undefined || isOf(await current.node(portgroup.node_uuid), project)) return portgroup;
   throw new Fault('PortgroupNotFound', { portgroup: ident });
 }
-/** The filter of a list: at most one of node, portgroup and shard. The node or the portgroup of the path comes first, by its UUID. */
-async function filter(request: ListRequest<PortQuery>, context: ApiContext, project: string | undefined): Promise<ListFilter<PortRecord>> {
-  const { query, minor, params } = request;
-  const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query;
-  const node = params['node_ident'] ?? uuid ?? query.node;
-  const portgroup = params['portgroup_ident'] ?? query.portgroup;
-  if (!params['node_ident'] && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
-  if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
-  if (groups?.length && (node ?? portgroup ?? address))
-    throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
-  const own = project === undefined ? {} : { project };
-  const also = description ? { descriptionContains: description } : {};
-  const ofNode = (where: ListFilter<PortRecord>['where']) => ({ ...also, nodeScope: own, where: where! });
-  if (portgroup) return ofNode({ portgroup_uuid: (await portgroupOfFilter(portgroup, project, context)).uuid });
-  if (node) return ofNode({ node_uuid: (await nodeOfFilter(node, project, request, context)).uuid });
-  if (address) return { nodeScope: own, where: { address } };
-  if (shards?.length) return { ...also, nodeScope: { ...own, shards } };
-  return { ...also, nodeScope: { ...own, ...(groups?.length ? { conductorGroups: groups } : {}) } };
-}
-
 /** Checks values that depend on each other. */
 function checkTogether(record: Present<Inputs['Port']>, minor: number): void {
   const link = record.local_link_connection;
   if (link) {
-    if ('network_type' in link && minor < 64) throw unacceptable();
-    if ('vtep-logical-switch' in link && !hasVtep(minor)) throw unacceptable();
+    if ('network_type' in link && minor < 64) throw notAcceptable();
+    if ('vtep-logical-switch' in link && !hasVtep(minor)) throw notAcceptable();
     if (record.is_smartnic === true && !('port_id' in link && 'hostname' in link))
       throw invalid('Smart NIC port must have port_id and hostname in local_link_connection');
   }
@@ -103,40 +74,9 @@ async function portgroupFor(uuid: unknown, node: NodeRecord, { store }: ApiConte
 
 /** The names of a new port's node come in two fields; the port has its UUID. */
 type NewFields = Omit<NewPort, 'uuid'> & { readonly uuid?: string };
-async function check(
-  { node_ident: ident, node_uuid: uuid, ...given }: Present<Inputs['Port']>,
-  request: Request,
-  context: ApiContext,
-): Promise<NewFields> {
-  const { minor, body } = request;
-  if (ident !== undefined && minor < 94) throw unacceptable();
-  // The message names node_uuid, also if the client gave node_ident.
-  const unknown = new Fault('NodeUnknown', { node: uuid ?? 'None' });
-  const node = await nodeOfNew('port', nodeByIdent(ident ?? uuid!, minor, context), unknown, request, context);
-  // Unlike other resources, an empty value of a newer field is refused too.
-  const rows = context.document.fields('Port').filter(({ create }) => create);
-  if (isObject(body) && rows.some(({ name, gate }) => name in body && !isGateOpen(gate, minor))) throw unacceptable();
-  const portgroup = given.portgroup_uuid ? await portgroupFor(given.portgroup_uuid, node, context) : undefined;
-  checkTogether(given, minor);
-  if (portgroup && given.pxe_enabled === true && !portgroup.standalone_ports_supported)
-    throw new Fault('Conflict', {
-      message:
-        `Port group ${portgroup.uuid} doesn't support standalone ports. This port cannot be created as a member of that portgroup ` +
-        `as the port's 'pxe_enabled' field was set to True.`,
-    });
-  return { ...given, node_uuid: node.uuid };
-}
 
 /** A PATCH checks the version of these fields only. Every version accepts the later fields. */
 const GATED = ['pxe_enabled', 'local_link_connection', 'portgroup_uuid', 'physical_network', 'is_smartnic'];
-function checkPatch(patch: readonly PatchOperation[], { minor }: PatchRequest, { document }: ApiContext): void {
-  const rows = document.fields('Port');
-  checkPaths(patch, rows);
-  const touches = (path: string): boolean =>
-    valuesAt(patch, path).length > 0 || patch.some((candidate) => candidate.op === 'remove' && `${candidate.path}/`.startsWith(`${path}/`));
-  if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw unacceptable();
-  if (minor < 64 && touches('/local_link_connection/network_type')) throw unacceptable();
-}
 /** `owner`: the node after the patch. */
 interface FoundPort extends Found<PortRecord> {
   readonly owner: NodeRecord;
@@ -149,17 +89,6 @@ async function find(patch: readonly PatchOperation[], request: PatchRequest, con
   return { record, owner: newNode === undefined ? node! : await linkedNode('node_uuid', newNode, node!.owner, request, context) };
 }
 const isNone = (group: unknown): boolean => !group || (typeof group === 'object' && Object.keys(group).length === 0);
-async function patched(
-  values: Values,
-  { record: before, owner }: FoundPort,
-  _patch: readonly PatchOperation[],
-  _request: PatchRequest,
-  context: ApiContext,
-): Promise<Values> {
-  const group = values['portgroup_uuid'];
-  if (!isNone(group) && (group !== before.portgroup_uuid || owner.uuid !== before.node_uuid)) await portgroupFor(group, owner, context);
-  return { ...values, node_uuid: owner.uuid };
-}
 
 const PORTS: Resource<PortRecord, 'Port', NewFields, PortQuery, FoundPort> = {
   schema: 'Port',
@@ -186,15 +115,62 @@ const PORTS: Resource<PortRecord, 'Port', NewFields, PortQuery, FoundPort> = {
   projects: ({ node_uuid: uuid }, { current }) => current.node(uuid),
   hidden: ['node:get', portNotFound],
   projectOf: (request, context) => projectOfList(request, context, 'port'),
-  filter,
+  /** At most one of node, portgroup and shard. The node or the portgroup of the path comes first, by its UUID. */
+  async filter(request, context, project) {
+    const { query, minor, params } = request;
+    const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query;
+    const node = params['node_ident'] ?? uuid ?? query.node;
+    const portgroup = params['portgroup_ident'] ?? query.portgroup;
+    if (!params['node_ident'] && !uuid && node && minor < 5 && !isUuid(node)) throw notAcceptable();
+    if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
+    if (groups?.length && (node ?? portgroup ?? address))
+      throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
+    const own = project === undefined ? {} : { project };
+    const also = description ? { descriptionContains: description } : {};
+    const ofNode = (where: ListFilter<PortRecord>['where']) => ({ ...also, nodeScope: own, where: where! });
+    if (portgroup) return ofNode({ portgroup_uuid: (await portgroupOfFilter(portgroup, project, context)).uuid });
+    if (node) return ofNode({ node_uuid: (await nodeOfFilter(node, project, request, context)).uuid });
+    if (address) return { nodeScope: own, where: { address } };
+    if (shards?.length) return { ...also, nodeScope: { ...own, shards } };
+    return { ...also, nodeScope: { ...own, ...(groups?.length ? { conductorGroups: groups } : {}) } };
+  },
   values: {
     local_link_connection: ({ local_link_connection: link }, { minor }) => (!hasVtep(minor) && VTEP.some((key) => key in link) ? {} : link),
   },
-  check,
+  async check({ node_ident: ident, node_uuid: uuid, ...given }, request, context) {
+    const { minor, body } = request;
+    if (ident !== undefined && minor < 94) throw notAcceptable();
+    // The message names node_uuid, also if the client gave node_ident.
+    const unknown = new Fault('NodeUnknown', { node: uuid ?? 'None' });
+    const node = await nodeOfNew('port', nodeByIdent(ident ?? uuid!, minor, context), unknown, request, context);
+    // Unlike other resources, an empty value of a newer field is refused too.
+    const rows = context.document.fields('Port').filter(({ create }) => create);
+    if (isObject(body) && rows.some(({ name, gate }) => name in body && !isGateOpen(gate, minor))) throw notAcceptable();
+    const portgroup = given.portgroup_uuid ? await portgroupFor(given.portgroup_uuid, node, context) : undefined;
+    checkTogether(given, minor);
+    if (portgroup && given.pxe_enabled === true && !portgroup.standalone_ports_supported)
+      throw conflict(
+        `Port group ${portgroup.uuid} doesn't support standalone ports. This port cannot be created as a member of that portgroup ` +
+          `as the port's 'pxe_enabled' field was set to True.`,
+      );
+    return { ...given, node_uuid: node.uuid };
+  },
   create: (port, { conductor }) => conductor.createPort(port),
-  checkPatch,
+  checkPatch(patch, { minor }, { document }) {
+    const rows = document.fields('Port');
+    checkPaths(patch, rows);
+    const touches = (path: string): boolean =>
+      valuesAt(patch, path).length > 0 ||
+      patch.some((candidate) => candidate.op === 'remove' && `${candidate.path}/`.startsWith(`${path}/`));
+    if (rows.some(({ name, gate }) => GATED.includes(name) && !isGateOpen(gate, minor) && touches(`/${name}`))) throw notAcceptable();
+    if (minor < 64 && touches('/local_link_connection/network_type')) throw notAcceptable();
+  },
   find,
-  patched,
+  async patched(values, { record: before, owner }, _patch, _request, context) {
+    const group = values['portgroup_uuid'];
+    if (!isNone(group) && (group !== before.portgroup_uuid || owner.uuid !== before.node_uuid)) await portgroupFor(group, owner, context);
+    return { ...values, node_uuid: owner.uuid };
+  },
   checkPatched(values, { record: { uuid }, owner }, patch, { minor }) {
     checkNotInspecting(`port "${uuid}" on`, owner, minor);
     if (patch.some(({ path }) => path === '/physical_network') && values.physical_network === '')
@@ -212,7 +188,7 @@ const PORTS: Resource<PortRecord, 'Port', NewFields, PortQuery, FoundPort> = {
 async function createPort(request: Request, context: ApiContext): Promise<Answer> {
   const rows = context.document.fields('Port').filter(({ create }) => create);
   const record = checkedRecord('port', 'Port', rows, request.body, context);
-  return createRecord(PORTS, await check(presentOf(record), request, context), request, context);
+  return createRecord(PORTS, await PORTS.check(presentOf(record), request, context), request, context);
 }
 
 /** The fields of the query are checked after the port. */

@@ -1,5 +1,5 @@
 /** PUT /v1/nodes/X/states/raid, and /v1/drivers/X/raid/logical_disk_properties. */
-import { Fault } from '../../model/errors';
+import { invalidParameter, notAcceptable } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
@@ -20,12 +20,9 @@ function problemOf(config: JsonObject, { validators, document }: ApiContext): st
 
 async function setRaidConfig(request: RequestOf<'setRaidConfig'>, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
-  if (!isObject(body))
-    throw new Fault('InvalidParameterValue', {
-      message: `Expected types <class 'dict'> for target_raid_config: ${str(withoutSecrets(body))}`,
-    });
+  if (!isObject(body)) throw invalidParameter(`Expected types <class 'dict'> for target_raid_config: ${str(withoutSecrets(body))}`);
   const node = await nodeOf(request, context, 'node:set_raid_state');
-  if (minor < 12) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (minor < 12) throw notAcceptable();
   await context.conductor.setRaidConfig(node.uuid, body, problemOf(body, context));
   return { status: 204 };
 }

@@ -1,6 +1,6 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import type { Options } from '../../config/options';
-import { invalidParameter, Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter, notFound } from '../../model/errors';
 import { canonicalAddress, isMac } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
@@ -17,8 +17,6 @@ import { nodeAccess } from '../pipeline/node-access';
 import { nodePresenter, rowsToShow, viewShape } from '../pipeline/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { shortened, storable } from '../../model/text';
-
-const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 
 function checkEnabled({ path }: Request, { options }: ApiContext): void {
   if (!options['api.enable_ramdisk_endpoints']) throw new Fault('HTTPForbidden', { resource: path });
@@ -238,8 +236,7 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: RequestOf<'hea
   const [token, version, status] = [text('agent_token'), text('agent_version'), text('agent_status')];
   const callback = callbackOf(callbackUrl);
   // Another machine sends the heartbeat, or the machine rebooted unexpectedly. The node must be powered off first.
-  if (known !== undefined && known !== null && known !== callbackUrl)
-    throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
+  if (known !== undefined && known !== null && known !== callbackUrl) throw invalid('Detected change in ramdisk provided "callback_url"');
   if (token === undefined) throw invalidParameter('Agent token is required for heartbeat processing.');
   if (status !== undefined && !STATUSES.includes(status))
     throw invalidParameter(`Agent status is invalid. Valid states are ${STATUSES.join(',')}.`);
@@ -257,10 +254,10 @@ async function forwardHeartbeat(node: AgentNode, { query, peer }: RequestOf<'hea
   const heartbeatData: Heartbeat = {
     callbackUrl,
     agentToken: token,
-    ...(version === undefined ? {} : { agentVersion: version }),
-    ...(verifyCa === undefined ? {} : { agentVerifyCa: verifyCa }),
-    ...(status === undefined ? {} : { agentStatus: status }),
-    ...(message === undefined ? {} : { agentStatusMessage: shortened(message, MAX_STATUS_MESSAGE) }),
+    agentVersion: version,
+    agentVerifyCa: verifyCa,
+    agentStatus: status,
+    agentStatusMessage: message === undefined ? undefined : shortened(message, MAX_STATUS_MESSAGE),
   };
   await context.conductor.heartbeat(node.uuid, heartbeatData, new AlreadyRead(node));
 }
@@ -302,13 +299,13 @@ async function continueInspection(request: RequestOf<'continueInspection'>, cont
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
   const addresses = [inventory.bmc_address, inventory.bmc_v6address].flatMap((item) => (item ? [canonicalAddress(item) ?? item] : []));
   const uuid = query.node_uuid;
-  if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
+  if (macs.length === 0 && addresses.length === 0 && !uuid) throw invalid('No lookup information provided');
   for (const owner of await ownersOf(macs, addresses, uuid, context)) await refuseForeignSource(owner, request, context);
   const node = await context.conductor.continueInspection(
     {
       macs,
       bmcAddresses: addresses,
-      ...(uuid ? { nodeUuid: uuid } : {}),
+      nodeUuid: uuid || undefined,
       wantsToken: minor >= LOOKUP_RESPONSE_SINCE,
       ...discoveryOf(context.options),
     },

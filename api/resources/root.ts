@@ -1,4 +1,5 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
+import { LRUCache } from 'lru-cache';
 import type { Document } from '../schema/document';
 import { linksTo } from '../pipeline/present';
 import type { SomeHandlers } from '../pipeline/handler';
@@ -49,16 +50,12 @@ function v1Of(base: string, minor: number, document: Document): object {
 }
 
 /** Serialised documents by version and base URL. Callers choose the base by their Host header, so the cache is bounded. */
-const MAX_CACHED = 500;
-const cache = new WeakMap<Document, Map<string, string>>();
+const cache = new WeakMap<Document, LRUCache<string, string>>();
 function cached(document: Document, key: string, make: () => object): string {
   let texts = cache.get(document);
-  if (!texts) cache.set(document, (texts = new Map<string, string>()));
-  const known = texts.get(key);
-  if (known !== undefined) return known;
-  if (texts.size >= MAX_CACHED) texts.clear();
-  const text = JSON.stringify(make());
-  texts.set(key, text);
+  if (!texts) cache.set(document, (texts = new LRUCache<string, string>({ max: 500 })));
+  let text = texts.get(key);
+  if (text === undefined) texts.set(key, (text = JSON.stringify(make())));
   return text;
 }
 

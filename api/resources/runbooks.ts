@@ -1,5 +1,5 @@
 /** /v1/runbooks: steps for cleaning and servicing. Traits approve them for nodes. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
@@ -21,7 +21,7 @@ import { checkTrait } from '../nodes/traits';
 function ownerFor({ system, project }: Caller, values: Present<Inputs['Runbook']>): { readonly owner?: string | null } {
   if (system) return {};
   const refuse = (message: string): never => {
-    throw new Fault('Invalid', { message });
+    throw invalid(message);
   };
   if (values.owner && values.owner !== project)
     refuse('Cannot create a runbook as a project scoped admin with an owner other than your own project.');
@@ -75,8 +75,8 @@ const RUNBOOKS: Resource<RunbookRecord, 'Runbook', NewRunbook, RunbookQuery> = {
   projectOf: (request, context) => projectOfList(request, context, 'runbook', request.query.project),
   // Ironic compares the owner with this boolean, so that only public runbooks remain.
   filter: async ({ query }, _context, project) => ({
-    ...(query.project === true ? { where: { public: true } } : {}),
-    ...(project === undefined ? {} : { ownedOrPublic: project }),
+    where: query.project === true ? { public: true } : undefined,
+    ownedOrPublic: project,
   }),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
   check(values, { caller }, context) {
@@ -128,7 +128,7 @@ async function changeTraits(
 async function replaceRunbookTraits(request: RequestOf<'replaceRunbookTraits'>, context: ApiContext): Promise<Answer> {
   const { traits } = request.body;
   return changeTraits(request, context, () => {
-    if (!traits) throw new Fault('Invalid', { message: USAGE });
+    if (!traits) throw invalid(USAGE);
     return traits;
   });
 }
@@ -137,7 +137,7 @@ async function addRunbookTrait(request: RequestOf<'addRunbookTrait'>, context: A
   const { trait } = params;
   checkTrait(trait, context);
   const answer = await changeTraits(request, context, (before) => {
-    if (body.traits !== undefined) throw new Fault('Invalid', { message: USAGE });
+    if (body.traits !== undefined) throw invalid(USAGE);
     return [...before, trait];
   });
   return { ...answer, headers: location(base, `runbooks/${params.runbook_ident}/traits/${trait}`) };

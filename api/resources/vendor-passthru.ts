@@ -1,23 +1,23 @@
 /** …/vendor_passthru of nodes and drivers: calls vendor methods, named in the path or in the query. */
 import type { HttpMethod, VendorAnswer } from '../../conductor/conductor';
-import { Fault } from '../../model/errors';
+import { invalid, invalidParameter } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
-import { nodeOf } from '../pipeline/node-find';
+import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, ApiContext, Request, RequestOn, SomeHandlers } from '../pipeline/handler';
 
 function methodOf({ query, params }: Request): string {
   const name = params['method'] ?? query['method'];
-  if (typeof name !== 'string' || !name) throw new Fault('Invalid', { message: 'Method not specified' });
+  if (typeof name !== 'string' || !name) throw invalid('Method not specified');
   return name;
 }
 function argsOf({ body }: Request): JsonObject {
   const args = body ?? {};
   if (isObject(args)) return args;
-  throw new Fault('InvalidParameterValue', { message: `Expected types <class 'dict'> for data: ${str(withoutSecrets(args))}` });
+  throw invalidParameter(`Expected types <class 'dict'> for data: ${str(withoutSecrets(args))}`);
 }
 const answered = ({ async, result }: VendorAnswer): Answer => (async ? { status: 202 } : { status: 200, body: result });
 
@@ -64,10 +64,7 @@ export const vendorHandlers = {
   patchDriverVendorOf: ofDrivers.patch,
   deleteDriverVendor: ofDrivers.delete,
   deleteDriverVendorOf: ofDrivers.delete,
-  listVendorMethods: async (request, context) => {
-    const node = await nodeOf(request, context, 'node:vendor_passthru');
-    return { status: 200, body: await context.conductor.vendorMethods(node.driver) };
-  },
+  listVendorMethods: onNode(({ driver }, _, { conductor }) => conductor.vendorMethods(driver)),
   listDriverVendorMethods: async ({ params }, context) => {
     const driver = params.driver_name;
     await checkDriverServed(driver, context);

@@ -1,5 +1,5 @@
 /** /v1/volume: connectors and targets for booting nodes from volumes, and those of one node. */
-import { Fault } from '../../model/errors';
+import { Fault, invalid, invalidParameter } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { maskSecrets } from '../../model/masks';
 import { valuesAt, type PatchOperation } from '../../model/patch';
@@ -26,14 +26,14 @@ async function filter(
 ): Promise<ListFilter<VolumeRecord>> {
   const { node } = request.query;
   return {
-    ...(node ? { where: { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } } : {}),
-    ...(project === undefined ? {} : { nodeScope: { project } }),
+    where: node ? { node_uuid: (await nodeOfFilter(node, project, request, context)).uuid } : undefined,
+    nodeScope: project === undefined ? undefined : { project },
   };
 }
 /** The node of a new connector or target must exist; otherwise the request is bad (400). */
 async function withNode<Volume extends { readonly node_uuid: string }>(values: Volume, request: Request, context: ApiContext) {
   const value = values.node_uuid;
-  const unknown = new Fault('Invalid', { message: `Invalid input for field/attribute node_uuid. Value: '${value}'. ` });
+  const unknown = invalid(`Invalid input for field/attribute node_uuid. Value: '${value}'. `);
   const node = await nodeOfNew('volume', context.store.nodes.find(value), unknown, request, context);
   return { ...values, node_uuid: node.uuid };
 }
@@ -46,8 +46,7 @@ async function patched(
   context: ApiContext,
 ): Promise<Values> {
   const newNodes = valuesAt(patch, '/node_uuid');
-  for (const value of newNodes)
-    if (!isUuid(value)) throw new Fault('Invalid', { message: `Expected a UUID for node_uuid, but received ${str(value)}.` });
+  for (const value of newNodes) if (!isUuid(value)) throw invalid(`Expected a UUID for node_uuid, but received ${str(value)}.`);
   if (newNodes.length === 0) return { ...values, node_uuid: before.node_uuid };
   const { owner } = await context.store.nodes.find(before.node_uuid);
   return { ...values, node_uuid: (await linkedNode('node_uuid', newNodes[0], owner, request, context)).uuid };
@@ -109,8 +108,7 @@ function list<RecordType extends VolumeRecord>(
   context: ApiContext,
 ): Promise<Answer> {
   const { fields, detail } = request.query;
-  if (fields && fields.length > 0 && detail)
-    throw new Fault('InvalidParameterValue', { message: "Can't fetch a subset of fields with 'detail' set" });
+  if (fields && fields.length > 0 && detail) throw invalidParameter("Can't fetch a subset of fields with 'detail' set");
   // The link to the next page has `detail` only if it is true.
   return listOf(resource, { ...request, query: { ...request.query, detail: detail === true || null } }, context);
 }

@@ -1,5 +1,5 @@
 /** Checks and converts the arguments of paths, queries and bodies. The messages are Ironic's. */
-import { invalidParameter, Fault, type FaultName } from '../../model/errors';
+import { Fault, type FaultName, invalid, invalidParameter } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { withoutSecrets } from '../../model/masks';
 import { isStorable } from '../../model/text';
@@ -31,8 +31,7 @@ export function macOf(name: string, value: unknown): string {
 }
 /** The members of a body that are texts. Texts inside of objects are stored as they are. */
 export function storableOf(name: string, value: string): string {
-  if (!isStorable(value))
-    throw new Fault('Invalid', { message: `A value cannot be stored: ${name} has the character U+0000 or half of a surrogate pair.` });
+  if (!isStorable(value)) throw invalid(`A value cannot be stored: ${name} has the character U+0000 or half of a surrogate pair.`);
   return value;
 }
 function stringOf(name: string, value: unknown): string {

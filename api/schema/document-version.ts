@@ -33,33 +33,22 @@ const describedBy = (texts: readonly (string | undefined)[]): { readonly descrip
 };
 const isOpen = ({ 'x-since': since = 1 }: Pick<Schema, 'x-since'>, minor: number): boolean => minor >= since;
 
+const text = { type: 'string' };
+const closedObject = (properties: object): object => ({
+  type: 'object',
+  required: Object.keys(properties),
+  additionalProperties: false,
+  properties,
+});
 /** The schema of error responses. */
 const ERROR_SCHEMA = {
   description:
     'An error. `error_message` is a string that contains JSON. There are other members if authentication failed, or if the body was not read.',
   anyOf: [
-    { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
-    {
-      type: 'object',
-      required: ['faultcode', 'faultstring'],
-      additionalProperties: false,
-      properties: { faultcode: { type: 'string' }, faultstring: { type: 'string' } },
-    },
-    {
-      type: 'object',
-      required: ['error'],
-      additionalProperties: false,
-      properties: {
-        error: { type: 'object', properties: { message: { type: 'string' }, code: { type: 'integer' }, title: { type: 'string' } } },
-      },
-    },
-    {
-      description: 'Keystone cannot be asked.',
-      type: 'object',
-      required: ['message', 'code', 'title'],
-      additionalProperties: false,
-      properties: { message: { type: 'string' }, code: { type: 'string' }, title: { type: 'string' } },
-    },
+    closedObject({ error_message: text }),
+    closedObject({ faultcode: text, faultstring: text }),
+    closedObject({ error: { type: 'object', properties: { message: text, code: { type: 'integer' }, title: text } } }),
+    { description: 'Keystone cannot be asked.', ...closedObject({ message: text, code: text, title: text }) },
   ],
 };
 /** The meaning of each status, and which operations return it. */

@@ -1,9 +1,9 @@
-/** Reads openapi.yaml: operations with their arguments, and the fields of the resources, each with its gate. */
+/** Reads openapi.yaml and introspection.yaml: operations with their arguments, and the fields of the resources, each with its gate. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { Operations } from './operations';
+import type { IntrospectionOperations, Operations } from './operations';
 import type { Gate } from '../../model/versions';
 import { NAMED_EARLY, OPERATIONS, PATHS, ROUTED, UNSELECTABLE, type GateRefusal } from './oddities';
 
@@ -53,8 +53,9 @@ export interface Argument {
   readonly below: GateRefusal;
   readonly routed: boolean;
 }
+type OperationId = keyof Operations | keyof IntrospectionOperations;
 export interface Operation {
-  readonly operationId: keyof Operations;
+  readonly operationId: OperationId;
   readonly method: Method;
   readonly path: string;
   readonly gate: Gate;
@@ -135,7 +136,7 @@ export interface Parameter extends Gated {
   readonly 'x-name'?: string;
 }
 export interface SourceOperation extends Gated {
-  readonly operationId: keyof Operations;
+  readonly operationId: OperationId;
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
@@ -206,7 +207,7 @@ function operation(method: Method, path: string, place: SourcePath, node: Source
   const outer = declared(path, place.parameters).filter(({ name }) => !own.some((candidate) => candidate.name === name));
   const inBody = node['x-arguments'] === true;
   const members = inBody ? Object.entries(schema?.properties ?? {}) : [];
-  const { also, rest = null, bodyFirst = false } = OPERATIONS[operationId] ?? {};
+  const { also, rest = null, bodyFirst = false } = OPERATIONS[operationId as keyof Operations] ?? {};
   return {
     operationId,
     method,
@@ -307,14 +308,16 @@ function documentOf(source: Source): Document {
 }
 
 /**
- * Loads openapi.yaml from the project's root. The build parses it and writes JSON, because parsing YAML takes 150 ms and JSON 2 ms.
+ * Loads a document from the project's root. The build parses openapi.yaml and writes JSON, because parsing it takes 150 ms and JSON 2 ms.
  * The JSON contains the hash of the YAML file, and is used only while that hash is right.
  */
-export function loadDocument(): Document {
-  const path = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].find((candidate) => existsSync(candidate));
-  if (!path) throw new Error('openapi.yaml is missing');
+export function loadDocument(name: 'openapi' | 'introspection' = 'openapi'): Document {
+  const find = (...places: readonly string[]): string | undefined =>
+    places.map((place) => join(__dirname, place)).find((place) => existsSync(place));
+  const path = find(`../../${name}.yaml`, `../../../${name}.yaml`);
+  if (!path) throw new Error(`${name}.yaml is missing`);
   const text = readFileSync(path, 'utf8');
-  const built = ['../../openapi.json', '../../dist/openapi.json'].map((place) => join(__dirname, place)).find((place) => existsSync(place));
+  const built = find(`../../${name}.json`, `../../dist/${name}.json`);
   if (built) {
     const { sha256, document } = JSON.parse(readFileSync(built, 'utf8')) as { sha256: string; document: Source };
     if (sha256 === createHash('sha256').update(text).digest('hex')) return documentOf(document);

@@ -1,4 +1,4 @@
-// Generated from openapi.yaml by `npm run types`: do not edit.
+// Generated from openapi.yaml and introspection.yaml by `npm run types`: do not edit.
 import type { JsonObject } from '../../model/json';
 import type { PatchOperation } from '../../model/patch';
 
@@ -178,6 +178,25 @@ export interface Operations {
   readonly showInspectionRule: Operation<{ inspection_rule_uuid: string }, { fields?: readonly string[] }, unknown>;
   readonly updateInspectionRule: Operation<{ inspection_rule_uuid: string }, None, readonly PatchOperation[]>;
   readonly deleteInspectionRule: Operation<{ inspection_rule_uuid: string }, None, unknown>;
+}
+/** Those of the introspection service. Its handlers convert the arguments, in ironic-inspector's order and words. */
+export interface IntrospectionOperations {
+  readonly showRoot: Operation<None, None, unknown>;
+  readonly showVersion: Operation<{ version: string }, None, unknown>;
+  readonly showDocument: Operation<None, None, unknown>;
+  readonly continueIntrospection: Operation<None, None, unknown>;
+  readonly listIntrospections: Operation<None, { limit?: string; marker?: string; state?: string }, unknown>;
+  readonly showIntrospection: Operation<{ node: string }, None, unknown>;
+  readonly startIntrospection: Operation<{ node: string }, { manage_boot?: string }, unknown>;
+  readonly abortIntrospection: Operation<{ node: string }, None, unknown>;
+  readonly showData: Operation<{ node: string }, None, unknown>;
+  readonly showUnprocessed: Operation<{ node: string }, None, unknown>;
+  readonly reapply: Operation<{ node: string }, None, unknown>;
+  readonly listRules: Operation<None, None, unknown>;
+  readonly createRule: Operation<None, None, unknown>;
+  readonly removeRules: Operation<None, None, unknown>;
+  readonly showRule: Operation<{ rule: string }, None, unknown>;
+  readonly removeRule: Operation<{ rule: string }, None, unknown>;
 }
 /** What clients may send of a resource, by its schema: a new one, or one after a patch. */
 export interface Inputs {

@@ -1,6 +1,6 @@
 /** Validates bodies with the document's schemas. Ajv compiles a schema at its first use. The messages are those of Ironic's validator. */
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
-import { Fault } from '../../model/errors';
+import { invalidParameter } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { withoutSecrets } from '../../model/masks';
@@ -283,5 +283,5 @@ export function createValidators(): Validators {
  * @throws Fault InvalidParameterValue
  */
 export function throwIfInvalid(name: string, problem: string | undefined): void {
-  if (problem !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error${name && ` for ${name}`}: ${problem}` });
+  if (problem !== undefined) throw invalidParameter(`Schema error${name && ` for ${name}`}: ${problem}`);
 }

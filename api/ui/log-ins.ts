@@ -14,7 +14,7 @@ export interface LogIns {
   /** A log-in with the fields of a form. @throws Unread, Unauthenticated */
   open(fields: unknown, source: string): Promise<Login>;
   /** Absent: the page cannot send users to a provider. */
-  readonly openId?: OpenIdLogin;
+  readonly openId?: OpenIdLogin | undefined;
 }
 interface LogInParts {
   readonly options: Options;
@@ -42,7 +42,7 @@ export function createLogIns({ options, clock, log, signal }: LogInParts): LogIn
       : undefined;
   return {
     kinds: [...(openId ? ['oidc'] : []), ...(FORMS[strategy] ?? [])],
-    ...(openId ? { openId } : {}),
+    openId,
     async open(body, source) {
       const fields = isObject(body) ? body : {};
       const { user, password, token, domain, project } = fields;

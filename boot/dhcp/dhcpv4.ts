@@ -72,7 +72,7 @@ function clientOf(options: OptionValues): Client {
 
 interface BootFields {
   readonly siaddr?: string;
-  readonly file?: string;
+  readonly file?: string | undefined;
   readonly options: OptionValues;
 }
 /** The field `file` holds 127 characters (§2). A longer name is sent in option 67 only. */
@@ -83,7 +83,7 @@ function byTftp({ tftpServer: server }: DhcpPolicy, loader: string): BootFields 
   const { file, options } = named(loader);
   return {
     siaddr: server,
-    ...(file === undefined ? {} : { file }),
+    file,
     options: { ...options, tftpServerName: server, tftpServerAddresses: [server] },
   };
 }
@@ -93,12 +93,12 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPack
   // UEFI 2.10 §24.7.3.1: the firmware accepts an offer only if its vendor class is HTTPClient.
   http: (policy, packet) => {
     const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, packet.options)}`);
-    return { ...(file === undefined ? {} : { file }), options: { ...options, vendorClass: 'HTTPClient' } };
+    return { file, options: { ...options, vendorClass: 'HTTPClient' } };
   },
   // no-pxedhcp: without it iPXE waits two seconds for a proxyDHCP server.
   ipxe: (policy, packet) => {
     const { file, options } = named(`${policy.httpUrl}/ipxe/${packet.chaddr.replaceAll(':', '-')}`);
-    return { ...(file === undefined ? {} : { file }), options: { ...options, ipxe: new Map([[IPXE_NO_PXEDHCP, Buffer.from([1])]]) } };
+    return { file, options: { ...options, ipxe: new Map([[IPXE_NO_PXEDHCP, Buffer.from([1])]]) } };
   },
   system: () => ({ options: {} }),
 };
@@ -248,12 +248,12 @@ function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, message
       ...lease,
       subnetMask: netmask,
       broadcastAddress: numberToAddress((network | ~addressToNumber(netmask)) >>> 0),
-      ...(gateway === null ? {} : { routers: [gateway] }),
-      ...(dns.length === 0 ? {} : { domainNameServers: dns }),
-      ...(domain === null ? {} : { domainName: domain }),
-      ...(mtu === null ? {} : { interfaceMtu: mtu }),
+      routers: gateway === null ? undefined : [gateway],
+      domainNameServers: dns.length === 0 ? undefined : dns,
+      domainName: domain ?? undefined,
+      interfaceMtu: mtu ?? undefined,
       // RFC 3442: a client that knows this option ignores the gateway's.
-      ...(routes.length === 0 ? {} : { classlessRoutes: gateway === null ? routes : [{ ...DEFAULT_ROUTE, router: gateway }, ...routes] }),
+      classlessRoutes: routes.length === 0 ? undefined : gateway === null ? routes : [{ ...DEFAULT_ROUTE, router: gateway }, ...routes],
       ...boot.options,
     },
   };

@@ -40,7 +40,7 @@ export interface VendorAnswer {
 export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
-  readonly nodeUuid?: string;
+  readonly nodeUuid?: string | undefined;
   /** Whether the response carries the agent's token. Otherwise the agent gets it at its lookup, and only one response may have it. */
   readonly wantsToken?: boolean;
   /** How a machine with unknown addresses is enrolled; absent: it is not. */

@@ -35,9 +35,9 @@ export interface ConductorParts {
   readonly interfaces: Interfaces;
   readonly hardwareTypes: Readonly<Record<string, HardwareType>>;
   /** The address for other processes; absent: no other process uses this database. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** Checks whether the process at this address is alive. */
-  readonly probe?: (holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>;
+  readonly probe?: ((holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>) | undefined;
 }
 
 export interface Context extends ConductorParts, Ownership {

@@ -1,6 +1,6 @@
 /** Changes the power of a machine, for flows (Task.power) and for PUT …/states/power. */
 import type { Power, PowerInterface, Task } from '../../drivers/interfaces';
-import { bareTimestamp } from '../../model/clock';
+import { bareTimestamp, waitUntil } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -33,12 +33,12 @@ const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
 async function waitFor(task: Task, state: 'power on' | 'power off', seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;
-  for (let reads = 0; ; reads++) {
-    if ((await task.driver.power.get(task)) === state) return;
-    const pause = (PAUSES[reads] ?? PAUSES.at(-1)!) * 1000;
-    if (task.clock.now() + pause > until) throw new Fault('PowerStateFailure', { pstate: state });
-    await task.clock.sleep(pause, task.signal);
-  }
+  const isReached = async (): Promise<boolean> => (await task.driver.power.get(task)) === state;
+  const pauseAfter = (reads: number): number | undefined => {
+    const pause = (PAUSES[reads - 1] ?? PAUSES.at(-1)!) * 1000;
+    return task.clock.now() + pause > until ? undefined : pause;
+  };
+  if (!(await waitUntil(task, isReached, pauseAfter))) throw new Fault('PowerStateFailure', { pstate: state });
 }
 
 /** Whether the interface has what an order is composed of. */

@@ -1,6 +1,6 @@
 /** Holds a node: makes a reservation, which ends whatever happens, and adds its fencing number to every write. */
 import type { Driver, Power, Task } from '../../drivers/interfaces';
-import { timestamp } from '../../model/clock';
+import { retry, timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { InternalChanges } from '../../model/internal-info';
@@ -67,8 +67,8 @@ const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller
 const surroundings = (context: Context, uuid: string, holding: Holding | undefined) => ({
   context,
   ...holding,
-  ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
-  ...(context.origin ? { caller: callerOf(context.origin) } : {}),
+  globalRequestId: context.origin?.globalRequestId,
+  caller: context.origin && callerOf(context.origin),
   clock: context.clock,
   options: context.options,
   connections: holding ? fencedConnections(context.connections, holding) : context.connections,
@@ -100,16 +100,16 @@ const isStateOnly = ({ changes, internal, history }: NodeWrite): boolean =>
   isEmptyWrite({ changes: {}, internal, history }) && Object.keys(changes).every((name) => STATE_COLUMNS.includes(name));
 
 type Retry = <T>(work: () => Promise<T>) => Promise<T>;
-/** @param retry repeats calls to the database; undefined: they are not repeated */
+/** @param retryOf repeats calls to the database; undefined: they are not repeated */
 const heldDuring =
-  ({ lease }: Context, uuid: string, term: number, retry: () => Retry | undefined) =>
+  ({ lease }: Context, uuid: string, term: number, retryOf: () => Retry | undefined) =>
   (): true | Promise<void> => {
     const holds = lease.holds(term);
     if (holds === true) return true;
     return holds.then(async (sure) => {
       if (sure) return;
       // Nobody else can have taken the node while the database was unreachable.
-      const repeated = retry();
+      const repeated = retryOf();
       await repeated?.(() => lease.renew());
       if (!repeated || !(await lease.holds(term))) throw new LockLost(uuid);
     });
@@ -299,37 +299,35 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
 }
 
 /** Retries work that throws NodeLocked, as the options say. */
-async function whenFree<T>(context: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
+async function whenFree<T>(context: Context, uuid: string, isRetried: boolean, work: () => Promise<T>): Promise<T> {
   const { locks, options, host, signal, caller, metrics } = context;
   const until = caller ? AbortSignal.any([signal, caller]) : signal;
-  const tries = retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
+  const tries = isRetried ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
   const took = metrics.timer();
-  for (let tried = 1; ; tried++) {
+  const attempt = async (tried: number): Promise<T> => {
     if (signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
     // The caller may have sent the request to another conductor since: it must not run late.
     if (caller?.aborted) throw new Fault('TemporaryFailure', { message: 'The caller is gone.' });
-    try {
-      if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
-      const had = await work();
-      if (tried > 1) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'had' }, took());
-      return had;
-    } catch (error) {
-      if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
-      metrics.count('bloomery_lock_conflicts_total', {});
-      if (tried >= tries) {
-        if (retry) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'refused' }, took());
-        throw error;
-      }
-    }
-    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, until);
-  }
+    if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
+    const had = await work();
+    if (tried > 1) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'had' }, took());
+    return had;
+  };
+  const clock = { sleep: (milliseconds: number) => locks.wait(uuid, milliseconds, until) };
+  return retry({ clock }, attempt, (error, tried) => {
+    if (!(error instanceof Fault) || error.name !== 'NodeLocked') return undefined;
+    metrics.count('bloomery_lock_conflicts_total', {});
+    if (tried < tries) return options['conductor.node_locked_retry_interval'] * 1000;
+    if (isRetried) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'refused' }, took());
+    return undefined;
+  });
 }
 
 /** The context of work that runs to its end even if its caller does not wait any more. */
 const withoutCaller = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
-const reserve = (context: Context, uuid: string, { retry = false, unreserved, internal }: TaskRequest): Promise<NodeTask> =>
-  whenFree(context, uuid, retry, async () => {
+const reserve = (context: Context, uuid: string, { retry: isRetried = false, unreserved, internal }: TaskRequest): Promise<NodeTask> =>
+  whenFree(context, uuid, isRetried, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
     // Read before the reservation, so that a lease that ends in between ends the task.

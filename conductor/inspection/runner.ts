@@ -176,7 +176,7 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
     pluginData,
     options,
     accelerators,
-    ...(previous ? { previous } : {}),
+    previous,
   };
   // A BMC is authenticated; a client that posts an inventory is not.
   const overwrites = 'kind' in findings ? overwritesAll : overwritesAsConfigured(options);

@@ -2,6 +2,7 @@
  * Allocations: assigns a node to each, or records why none was found. The work may run twice (after a restart, on two conductors). So the
  * result is only written while the allocation is in `allocating`.
  */
+import { waitUntil } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
@@ -40,7 +41,7 @@ async function candidates({ store, random }: Context, allocation: AllocationReco
       ...(named.length > 0 ? { uuid: named } : {}),
     },
     associated: false,
-    ...(owner ? { project: owner } : {}),
+    project: owner || undefined,
   });
   const available = free.filter(({ power_state: power }) => power !== null);
   const match = `match the resource class ${resourceClass}`;
@@ -91,18 +92,21 @@ async function assignNode(context: Context, allocation: AllocationRecord): Promi
   const { options, clock, signal } = context;
   const attempts = Math.max(1, options['conductor.node_locked_retry_attempts']);
   let nodes = (await candidates(context, allocation)).map(({ uuid }) => uuid);
-  for (let tried = 1; ; tried++) {
+  const isAssigned = async (): Promise<boolean> => {
     const locked: string[] = [];
     for (const uuid of nodes) {
       const result = await tryNode(context, allocation, uuid);
-      if (result === 'taken') return;
+      if (result === 'taken') return true;
       if (result === 'locked') locked.push(uuid);
     }
     if (locked.length === 0) throw allocationFailed(allocation.uuid, 'all nodes were filtered out during reservation');
-    if (tried >= attempts) throw allocationFailed(allocation.uuid, `could not reserve any of ${locked.length} suitable nodes`);
     nodes = locked;
-    await clock.sleep(options['conductor.node_locked_retry_interval'] * 1000, signal);
-  }
+    return false;
+  };
+  const pauseAfter = (tries: number): number | undefined =>
+    tries < attempts ? options['conductor.node_locked_retry_interval'] * 1000 : undefined;
+  if (!(await waitUntil({ clock, signal }, isAssigned, pauseAfter)))
+    throw allocationFailed(allocation.uuid, `could not reserve any of ${nodes.length} suitable nodes`);
 }
 
 /** Runs until the allocation is active or has failed. */

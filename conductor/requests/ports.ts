@@ -64,7 +64,7 @@ export async function updatePort(context: Context, uuid: string, changes: PortCh
     await validateInterface(task, 'network');
     const after = { ...before, ...changes };
     const portgroup = after.portgroup_uuid === null ? undefined : await store.portgroups.find(after.portgroup_uuid);
-    await task.driver.network.portChanged?.(task, { before, after, ...(portgroup ? { portgroup } : {}) });
+    await task.driver.network.portChanged?.(task, { before, after, portgroup });
     return store.transaction(async (inner) => {
       if (differs('portgroup_uuid') || differs('physical_network')) await joinNetwork(inner, after);
       return inner.ports.update(before.uuid, changes);

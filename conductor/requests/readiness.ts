@@ -75,7 +75,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
       const images = Promise.all(
         imagesOf(task).map(async ({ name, href, trusted }) => {
           const found = await inTime(async () => servable(href, trusted, task));
-          return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
+          return { name, href: withoutCredentials(href), error: isError(found) ? found.error : undefined };
         }),
       );
       const [powered, booted, reached, deploying, missingSteps] = await Promise.all([
@@ -87,7 +87,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
       ]);
       return {
         validation: isError(validation) ? { power: { result: false, reason: validation.error } } : validation,
-        ...(powered ? { power: powered } : {}),
+        power: powered,
         bootMode: booted,
         images: reached,
         deploying,

@@ -71,7 +71,7 @@ const connectorOf = (options: RpcClientOptions): buildConnector.connector =>
   buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
     rejectUnauthorized: !options['json_rpc.insecure'],
-    ...(options['json_rpc.cafile'] === null ? {} : { ca: readCa(options['json_rpc.cafile']) }),
+    ca: options['json_rpc.cafile'] === null ? undefined : readCa(options['json_rpc.cafile']),
   });
 
 /** @throws Error for the operator, for a [json_rpc]cafile that cannot be used */

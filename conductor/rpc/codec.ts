@@ -15,7 +15,7 @@ export const PING = 'ping';
 export interface RpcCall {
   readonly method: OperationName | typeof PING;
   readonly args: readonly unknown[];
-  readonly origin?: Origin;
+  readonly origin?: Origin | undefined;
 }
 
 /** The tolerated difference of the hosts' clocks. A call is rejected after this time, and if its nonce was used within it. */
@@ -66,7 +66,7 @@ export function createNonces(): { isNew(nonce: string, now: number): boolean } {
 export const encodeCall = (id: string, { method, args, origin }: RpcCall): string => {
   // JSON has no undefined, so trailing undefined arguments are omitted. The conductor there reads its records itself.
   const given = args.slice(0, args.findLastIndex((arg) => arg !== undefined && !(arg instanceof AlreadyRead)) + 1);
-  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { args: given, ...(origin ? { origin } : {}) } });
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params: { args: given, origin } });
 };
 
 /** Codes of JSON-RPC, and our own: a Fault, a conductor that does not execute the call, clocks that differ too much. */
@@ -101,14 +101,14 @@ export function decodeCall(text: string): { readonly id: string; readonly call: 
     throw new RpcError(CODES.request, 'not a call of JSON-RPC 2.0');
   if (method !== PING && !isOperation(method))
     throw new RpcError(CODES.method, `unknown operation ${String(method)}: does the caller run another version of this program?`);
-  return { id, call: { method, args, ...(origin ? { origin } : {}) } };
+  return { id, call: { method, args, origin } };
 }
 
 export const encodeResult = (id: string, result: unknown): string => JSON.stringify({ jsonrpc: '2.0', id, result: result ?? null });
 /** A Fault keeps its name and details. Of any other error only the message is sent; the rest is in the log here. */
 export function encodeError(id: string | null, error: unknown, log: Log): string {
   const encoded = (code: number, data?: object): string =>
-    JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: reasonOf(error), ...(data ? { data } : {}) } });
+    JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: reasonOf(error), data } });
   if (error instanceof Fault) return encoded(CODES.fault, { fault: error.name, details: error.details });
   if (error instanceof RpcError) return encoded(error.code);
   log.error('a call from another process failed', { error });

@@ -1,6 +1,6 @@
 /** Routes calls of the API to the responsible conductor, and retries if that one has just stopped. */
 import type { Options } from '../../config/options';
-import type { Clock } from '../../model/clock';
+import { retry, type Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { ConductorRecord } from '../../model/records';
@@ -20,9 +20,9 @@ interface RouterSetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly options: Pick<Options, 'conductor.heartbeat_timeout'>;
-  readonly here?: LocalConductor;
+  readonly here?: LocalConductor | undefined;
   /** Absent: other processes cannot be reached. */
-  readonly client?: RpcClient;
+  readonly client?: RpcClient | undefined;
 }
 
 /** Between attempts to reach a conductor that does not answer. */
@@ -85,28 +85,20 @@ export function createRouter({ store, clock, log, options, here, client }: Route
 
   return conductorApi(async (name, args, origin) => {
     const until = clock.now() + timeout * 1000;
-    for (;;) {
-      const callee = client || !here ? await find(name, args) : undefined;
-      if (!callee) return here!.perform(name, args, origin);
-      try {
-        return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
-      } catch (error) {
-        if (!(error instanceof NoResponse)) throw error;
-        log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });
-        if (error.mayHaveRun && !OPERATIONS[name].repeatable)
-          throw new Fault(
-            'TemporaryFailure',
-            { message: `Conductor ${callee.hostname} went away while it worked on the request, which may have been done.` },
-            { cause: error },
-          );
-        if (clock.now() >= until)
-          throw new Fault(
-            'TemporaryFailure',
-            { message: `Conductor ${callee.hostname} does not answer, and no other has taken its place yet. Please retry later.` },
-            { cause: error },
-          );
-      }
-      await clock.sleep(PAUSE_MS);
-    }
+    let callee: ConductorRecord | undefined;
+    const call = async (): Promise<unknown> => {
+      callee = client || !here ? await find(name, args) : undefined;
+      return callee ? callAt(callee, { method: name, args, ...(origin ? { origin } : {}) }) : here!.perform(name, args, origin);
+    };
+    return retry({ clock }, call, (error) => {
+      if (!callee || !(error instanceof NoResponse)) return undefined;
+      log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });
+      const gone = (what: string): Fault =>
+        new Fault('TemporaryFailure', { message: `Conductor ${callee!.hostname} ${what}` }, { cause: error });
+      if (error.mayHaveRun && !OPERATIONS[name].repeatable)
+        throw gone('went away while it worked on the request, which may have been done.');
+      if (clock.now() >= until) throw gone('does not answer, and no other has taken its place yet. Please retry later.');
+      return PAUSE_MS;
+    });
   });
 }

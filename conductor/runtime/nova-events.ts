@@ -2,6 +2,7 @@
  * Tells Nova the power states of its servers (`power-update`), so that Nova does not change them back. The flow that changed the power
  * does not wait for Nova, and does not fail if Nova is unreachable.
  */
+import { retry } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
@@ -70,20 +71,14 @@ export function createNovaEvents({ nova, enabled, log, clock, signal, track }: N
 
   async function deliver(serverUuid: string, event: PowerEvent): Promise<void> {
     const about = { server: serverUuid, power: event.power };
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const refusal = await send(nova, serverUuid, event, signal);
-        if (refusal !== undefined) log.warn('Nova did not take a power-update event', { ...about, reason: refusal });
-        return;
-      } catch (error) {
-        const pause = RETRY_PAUSES_MS[attempt];
-        if (signal.aborted || waiting.has(serverUuid)) return;
-        if (pause === undefined || !isTemporary(error)) {
-          log.warn('could not send a power-update event to Nova: check [nova]', { ...about, reason: reasonOf(error) });
-          return;
-        }
-        await clock.sleep(pause, signal).catch(() => {});
-      }
+    const isObsolete = (): boolean => signal.aborted || waiting.has(serverUuid);
+    const pauseAfter = (error: unknown, attempt: number): number | undefined =>
+      isObsolete() || !isTemporary(error) ? undefined : RETRY_PAUSES_MS[attempt - 1];
+    try {
+      const refusal = await retry({ clock, signal }, () => send(nova, serverUuid, event, signal), pauseAfter);
+      if (refusal !== undefined) log.warn('Nova did not take a power-update event', { ...about, reason: refusal });
+    } catch (error) {
+      if (!isObsolete()) log.warn('could not send a power-update event to Nova: check [nova]', { ...about, reason: reasonOf(error) });
     }
   }
   function next(): void {

@@ -51,7 +51,7 @@ async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep)
   const { limit_child_node_execution: only = [] } = step;
   const children = await task.context.store.nodes.listColumns(['uuid'], {
     children: task.node.uuid,
-    ...(only.length > 0 ? { where: { uuid: only } } : {}),
+    where: only.length > 0 ? { uuid: only } : undefined,
   });
   for (const { uuid } of children) {
     task.signal.throwIfAborted();

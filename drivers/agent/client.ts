@@ -1,7 +1,7 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import type { SecureContext } from 'node:tls';
 import { type Agent, request } from 'undici';
-import { retry } from '../../model/clock';
+import { retry, waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
 import type { JsonObject } from '../../model/records';
@@ -227,13 +227,14 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
     finished: async (command) => {
       const deadline = task.clock.now() + options['agent.command_wait_attempts'] * options['agent.command_wait_interval'] * 1000;
       let current = command;
-      while (current.command_status === 'RUNNING') {
-        if (task.clock.now() >= deadline) {
+      const isOver = async (): Promise<boolean> => {
+        if (current.command_status !== 'RUNNING') return true;
+        if (task.clock.now() >= deadline)
           throw new AgentError('unreachable', `Timeout executing command ${command.command_name} on node ${node.uuid}`);
-        }
         current = await poll(current);
-        if (current.command_status === 'RUNNING') await task.clock.sleep(POLL_PAUSE_MS, task.signal);
-      }
+        return current.command_status !== 'RUNNING';
+      };
+      await waitUntil(task, isOver, () => POLL_PAUSE_MS);
       return current;
     },
   };

@@ -94,7 +94,7 @@ function isHost(entry: string): boolean {
 /** What the agent has to know about the image, and the URL to download it: the image's own, Swift's, or this server's. */
 interface ImageFacts {
   /** Absent: the boot service serves the image. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   readonly source: ImageSource;
   /** For instance_info. */
   readonly facts: JsonObject;
@@ -104,7 +104,7 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
   const given = locateImage(text(task.node.instance_info['image_source']), task.options);
   if (given.kind !== 'glance') {
     const source = await checkLocation(given, task);
-    return { source, facts: {}, ...(source.kind === 'http' && download !== 'local' ? { url: source.url } : {}) };
+    return { source, facts: {}, url: source.kind === 'http' && download !== 'local' ? source.url : undefined };
   }
   const image = await findImage(task, given.id);
   const facts = {

@@ -52,10 +52,11 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
   return createIntrospectionClient({
     url,
     timeoutMs: options['discoverd.timeout'] * 1000,
-    ...(options['discoverd.auth_type'] === 'http_basic'
-      ? { user: { name: options['discoverd.username'] ?? '', password: options['discoverd.password'] ?? '' } }
-      : {}),
-    tls: { insecure: options['discoverd.insecure'], ...(ca ? { ca } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}) },
+    user:
+      options['discoverd.auth_type'] === 'http_basic'
+        ? { name: options['discoverd.username'] ?? '', password: options['discoverd.password'] ?? '' }
+        : undefined,
+    tls: { insecure: options['discoverd.insecure'], ca: ca || undefined, cert: cert || undefined, key: key || undefined },
   });
 }
 

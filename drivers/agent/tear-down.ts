@@ -1,4 +1,5 @@
 /** The end of a deployment: shuts the agent down after it has flushed the disk. */
+import { waitUntil } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { type CommandOptions, withAgent } from './client';
 import { isTrue } from '../common/boot-settings';
@@ -62,16 +63,21 @@ async function waitUntilOff(task: Task): Promise<void> {
   const retries = task.options['agent.post_deploy_get_power_state_retries'];
   const interval = task.options['agent.post_deploy_get_power_state_retry_interval'] * 1000;
   const deadline = task.clock.now() + retries * interval;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * GROWTH, interval)) {
+  const isOff = async (): Promise<boolean> => {
     const state = await task.driver.power.get(task).catch((error: unknown) => {
       task.signal.throwIfAborted();
       task.log.warn('The power state cannot be read', { reason: reasonOf(error) });
       return null;
     });
-    if (state === 'power off') return;
+    return state === 'power off';
+  };
+  let pause = FIRST_PAUSE_MS;
+  const pauseAfter = (): number | undefined => {
     const left = deadline - task.clock.now();
-    if (left <= 0) break;
-    await task.clock.sleep(Math.min(pause, left), task.signal);
-  }
+    const next = Math.min(pause, left);
+    pause = Math.min(pause * GROWTH, interval);
+    return left <= 0 ? undefined : next;
+  };
+  if (await waitUntil(task, isOff, pauseAfter)) return;
   task.log.warn('The machine did not power itself off in time: the BMC does it', { seconds: (retries * interval) / 1000 });
 }

@@ -21,30 +21,39 @@ const deploying = pause('fake.deploy_delay');
 const managing = pause('fake.management_delay');
 const powering = pause('fake.power_delay');
 
-/** The state is stored only in the node's row, so that every conductor sees the same machine. */
-const becoming =
-  (state: 'power on' | 'power off') =>
-  async (task: Task): Promise<void> => {
+/** The machine of a fake power interface. */
+interface FakeMachine {
+  /** Null: the power was never set. */
+  get(task: Task): 'power on' | 'power off' | null;
+  set(task: Task, state: 'power on' | 'power off'): Promise<void>;
+}
+/** @internal Tests have machines of their own. */
+export function fakePowerOf(machine: FakeMachine) {
+  const becoming = (state: 'power on' | 'power off') => async (task: Task) => {
     await powering(task);
-    await task.save({ power_state: state });
+    await machine.set(task, state);
   };
-
-export const fakePower: PowerInterface = {
-  rebootsByReset: true,
-  get: async (task) => {
-    await powering(task);
-    const state = task.node.power_state;
-    return state === 'error' ? null : state;
-  },
-  on: becoming('power on'),
-  off: becoming('power off'),
-  softOff: becoming('power off'),
-  reset: becoming('power on'),
-  softReset: async (task) => {
-    await becoming('power on')(task);
-    return true;
-  },
-};
+  return {
+    rebootsByReset: true,
+    get: async (task) => {
+      await powering(task);
+      return machine.get(task);
+    },
+    on: becoming('power on'),
+    off: becoming('power off'),
+    softOff: becoming('power off'),
+    reset: becoming('power on'),
+    softReset: async (task) => {
+      await becoming('power on')(task);
+      return true;
+    },
+  } satisfies PowerInterface;
+}
+/** The state is stored only in the node's row, so that every conductor sees the same machine. */
+export const fakePower: PowerInterface = fakePowerOf({
+  get: ({ node: { power_state: state } }) => (state === 'error' ? null : state),
+  set: (task, state) => task.save({ power_state: state }),
+});
 
 const LAMPS: IndicatorTable = {
   chassis: { 'led-0': { readonly: true, states: ['off', 'on'] } },

@@ -59,7 +59,7 @@ export function withStepLog(interfaces: Interfaces, file: string | null): Interf
   if (file === null) return interfaces;
   const logged = async <T>(task: Task, what: string, label: unknown, work: () => Promise<T>): Promise<T> => {
     const { uuid: node, lock_fence: fence, reservation: host } = task.node;
-    const event = { node, what, run: randomUUID(), ...(label === undefined ? {} : { token: label }), fence, host, pid: process.pid };
+    const event = { node, what, run: randomUUID(), token: label, fence, host, pid: process.pid };
     const write = (phase: FakeEvent['phase']): void =>
       appendFileSync(file, `${JSON.stringify({ phase, ...event, at: task.clock.now() } satisfies FakeEvent)}\n`);
     write('begin');

@@ -144,8 +144,8 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
     version,
     privilege,
     cipherSuites: cipherSuite === undefined ? suites : [cipherSuite],
-    ...(bridge ? { bridge } : {}),
-    ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
+    bridge,
+    kg: kg === '' ? undefined : Buffer.from(kg, 'hex'),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Binds Neutron ports to the machine's switch ports, and waits for the binding. */
+import { waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { JsonObject, PortgroupRecord, PortRecord } from '../../model/records';
 import { isTrue } from '../common/boot-settings';
@@ -123,11 +124,10 @@ const FIRST_PAUSE_MS = 250;
 async function eventually(task: Task, check: () => Promise<boolean>): Promise<boolean> {
   const interval = task.options['agent.neutron_agent_status_retry_interval'] * 1000;
   const until = task.clock.now() + interval * task.options['agent.neutron_agent_max_attempts'];
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, interval)) {
-    if (await check()) return true;
-    if (task.clock.now() + pause > until) return false;
-    await task.clock.sleep(pause, task.signal);
-  }
+  return waitUntil(task, check, (checks) => {
+    const pause = checks === 1 ? FIRST_PAUSE_MS : Math.min(FIRST_PAUSE_MS * 2 ** (checks - 1), interval);
+    return task.clock.now() + pause > until ? undefined : pause;
+  });
 }
 
 /** Waits until a Neutron port is active. Throws NetworkError: it cannot be bound, or stays down. @param known the port as last read */

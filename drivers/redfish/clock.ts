@@ -29,7 +29,7 @@ const clockOf = (manager: RedfishResource): number => {
   return Date.parse(time8601);
 };
 async function setClock({ ask }: SystemView, manager: RedfishResource, time: string, offset: string | undefined): Promise<RedfishResource> {
-  await patchResource(ask, manager, { DateTime: time, ...(offset === undefined ? {} : { DateTimeLocalOffset: offset }) });
+  await patchResource(ask, manager, { DateTime: time, DateTimeLocalOffset: offset });
   return readResource(ask, manager.path);
 }
 const nowOf = (task: Task): string => `${new Date(task.clock.now()).toISOString().slice(0, 19)}+00:00`;

@@ -1,4 +1,5 @@
 /** Waits until a firmware setting, already written, has taken effect by a restart. */
+import { waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { RedfishError, isStatus } from '../../wire/redfish';
 import type { Task } from '../interfaces';
@@ -29,10 +30,10 @@ export async function rebootUntilApplied<T>(
   await task.power('rebooting');
   const wait = task.options['redfish.boot_mode_config_timeout'];
   const until = task.clock.now() + wait * 1000;
-  for (let current = wait === 0 ? setting.target : await read(); current !== setting.target; current = await read()) {
-    if (task.clock.now() >= until)
-      throw new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${setting.timeoutMessage(current)}` });
-    await task.clock.sleep(seconds * 1000, task.signal);
-  }
+  let current: T | undefined;
+  const isApplied = async (): Promise<boolean> => (current = await read()) === setting.target;
+  const pauseAfter = (): number | undefined => (task.clock.now() < until ? seconds * 1000 : undefined);
+  if (wait !== 0 && !(await waitUntil(task, isApplied, pauseAfter)))
+    throw new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${setting.timeoutMessage(current)}` });
   if (before === 'power off') await task.power('power off');
 }

@@ -157,13 +157,12 @@ export async function redfishSystem({ node, options }: SettingsSource): Promise<
       address,
       authType,
       verifyCa,
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
-      ...(version || ciphers !== null
-        ? {
-            tls: { ...(version ? { minVersion: TLS_VERSIONS[version] } : {}), ...(ciphers === null ? {} : { ciphers }) },
-          }
-        : {}),
+      username,
+      password,
+      tls:
+        version || ciphers !== null
+          ? { minVersion: version ? TLS_VERSIONS[version] : undefined, ciphers: ciphers ?? undefined }
+          : undefined,
     },
   };
 }

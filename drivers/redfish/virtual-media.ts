@@ -1,4 +1,5 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): the drives, their content, inserting and ejecting. */
+import { retry, waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { MediumRole } from '../../model/records';
 import { repr } from '../../model/python';
@@ -123,13 +124,12 @@ async function insertInto(
 }
 
 /** Reads the drive again until it is empty. @returns whether it is */
-async function becomesEmpty({ clock, signal }: Task, system: SystemView, drive: RedfishResource): Promise<boolean> {
-  for (let reads = 1; isInserted(await readResource(system.ask, drive.path)); reads++) {
-    if (reads >= EMPTY_READS) return false;
-    await clock.sleep(PAUSE_MS, signal);
-  }
-  return true;
-}
+const becomesEmpty = (task: Task, system: SystemView, drive: RedfishResource): Promise<boolean> =>
+  waitUntil(
+    task,
+    async () => !isInserted(await readResource(system.ask, drive.path)),
+    (reads) => (reads < EMPTY_READS ? PAUSE_MS : undefined),
+  );
 async function eject(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
   const still = new RedfishError('protocol', `${drive.path} still has its medium after an ejection`);
   const arrives = async (): Promise<void> => {
@@ -159,6 +159,7 @@ const tryNext = (error: unknown): error is RedfishError =>
   error instanceof RedfishError &&
   (error.kind === 'protocol' || error.kind === 'task' || isStatus(error, 400, 405, 501) || hasMessage(error, 'ActionNotSupported'));
 
+const isBroken = (error: unknown): error is RedfishError => isStatus(error) && (error.status ?? 0) >= 500;
 /** Inserts into the first drive of a group that accepts the medium. @returns false: none does; the errors are added to `errors` */
 async function insertIntoGroup(
   task: Task,
@@ -179,16 +180,19 @@ async function insertIntoGroup(
 }
 
 /** Throws a Fault when the BMC does not confirm the insertion in time. */
-async function untilInserted({ clock, signal, options, node }: Task, system: SystemView, drive: RedfishResource): Promise<void> {
+async function untilInserted(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
+  const { clock, options, node } = task;
   const seconds = options['redfish.vmedia_insert_timeout'];
   const until = clock.now() + seconds * 1000;
-  while (!isInserted(await readResource(system.ask, drive.path))) {
-    if (clock.now() >= until)
-      throw new Fault('DriverOperationError', {
-        message: `Timed out after ${seconds}s waiting for virtual media to be mounted on node ${node.uuid}.`,
-      });
-    await clock.sleep(options['redfish.vmedia_insert_poll_interval'] * 1000, signal);
-  }
+  const arrived = await waitUntil(
+    task,
+    async () => isInserted(await readResource(system.ask, drive.path)),
+    () => (clock.now() < until ? options['redfish.vmedia_insert_poll_interval'] * 1000 : undefined),
+  );
+  if (!arrived)
+    throw new Fault('DriverOperationError', {
+      message: `Timed out after ${seconds}s waiting for virtual media to be mounted on node ${node.uuid}.`,
+    });
 }
 
 /** Ejects the media in these drives. @returns the drives as they are then: their actions and ETags may have changed */
@@ -219,18 +223,20 @@ export async function insertMedium(
         system,
         group.filter((candidate) => accepts(candidate, type)),
       );
-      for (let tried = 1; tried <= TRIES; tried++) {
-        try {
-          if (await insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors)) return true;
-          break;
-        } catch (error) {
-          if (!isStatus(error) || (error.status ?? 0) < 500) throw error;
-          errors.push(withoutTokens(error.message));
-          if (tried === TRIES) break;
-          await task.clock.sleep(PAUSE_MS, task.signal);
-          drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
-        }
-      }
+      const insert = async (attempt: number): Promise<boolean> => {
+        if (attempt > 1) drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
+        return insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors);
+      };
+      const pauseAfter = (error: unknown, attempt: number): number | undefined => {
+        if (!isBroken(error)) return undefined;
+        errors.push(withoutTokens(error.message));
+        return attempt < TRIES ? PAUSE_MS : undefined;
+      };
+      const isIn = await retry(task, insert, pauseAfter).catch((error: unknown) => {
+        if (!isBroken(error)) throw error;
+        return false;
+      });
+      if (isIn) return true;
     }
     return false;
   });

@@ -26,7 +26,7 @@ const hasNetwork = ({ value }: JsonObject): void => {
   if (!parseNetwork(String(value))) throw new Error(`invalid value: invalid IPNetwork ${String(value)}`);
 };
 const value: Signature = { required: ['value'] };
-/** In the order in which messages list them. */
+/** In the order in which messages list them. @internal */
 export const CONDITIONS: Readonly<Record<string, Signature>> = {
   contains: { ...value, check: hasRegex },
   eq: value,
@@ -39,6 +39,7 @@ export const CONDITIONS: Readonly<Record<string, Signature>> = {
   matches: { ...value, check: hasRegex },
   ne: value,
 };
+/** @internal */
 export const ACTIONS: Readonly<Record<string, Signature>> = {
   'add-trait': { required: ['name'] },
   'extend-attribute': { required: ['path', 'value'], optional: ['unique'] },

@@ -3,7 +3,7 @@
  * checksum or config drive the disk stays unchanged. Any later error (size, format, download, verification) leaves it with wiped edges.
  */
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../model/clock';
+import { retry, type Clock } from '../../model/clock';
 import type { JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
 import { AgentError } from '../../model/agent/errors';
@@ -84,19 +84,17 @@ const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError']
 /** Repeats the whole download, and that of a checksum file, in which the server may meanwhile list another version of the image. */
 async function stream(options: WriteOptions, known: Checksum): Promise<void> {
   let checksum = known;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const sink = withDeferredHead(options.device);
-      if (attempt > 0) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
-      await streamOnce(options, sink, checksum);
-      await sink.commit();
-      return;
-    } catch (error) {
-      if (!(error instanceof AgentError && REPEATED.includes(error.type)) || attempt >= options.retries) throw error;
-      options.log.warn(`${reasonOf(error)}; attempt ${attempt + 1} of ${options.retries + 1}`);
-      await options.clock.sleep(options.retryIntervalMs, options.fetching.signal);
-    }
-  }
+  const attempt = async (number: number): Promise<void> => {
+    const sink = withDeferredHead(options.device);
+    if (number > 1) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
+    await streamOnce(options, sink, checksum);
+    await sink.commit();
+  };
+  await retry({ clock: options.clock, signal: options.fetching.signal }, attempt, (error, number) => {
+    if (!(error instanceof AgentError && REPEATED.includes(error.type)) || number > options.retries) return undefined;
+    options.log.warn(`${reasonOf(error)}; attempt ${number} of ${options.retries + 1}`);
+    return options.retryIntervalMs;
+  });
 }
 
 async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {

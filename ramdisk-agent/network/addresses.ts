@@ -1,11 +1,10 @@
 /** Addresses and masks of network_data.json. */
-import { isIPv4, isIPv6 } from 'node:net';
-import { ipv6Bytes } from '../../wire/ipv6';
+import { isIP, isIPv4 } from 'node:net';
+import { addressBytes } from '../../wire/ipv6';
 
 /** The bytes of an address; undefined: the text is not an address. A scope (`%eth0`) is not part of it. */
 function bytesOf(address: string): readonly number[] | undefined {
-  if (isIPv4(address)) return address.split('.').map(Number);
-  return isIPv6(address) && !address.includes('%') ? [...ipv6Bytes(address)] : undefined;
+  return isIP(address) !== 0 && !address.includes('%') ? [...addressBytes(address)] : undefined;
 }
 
 /** The length of a mask's prefix; undefined: its ones are not at the front, or it is not a mask. */

@@ -1,7 +1,7 @@
 /** Sets up the network of the ramdisk by network_data.json, before the agent starts: `agent network FILE`. */
 import { spawn } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import type { Clock } from '../../model/clock';
+import { waitUntil, type Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { numberIn, type Tree } from '../system/tree';
 import { isPhysical } from '../inventory/interfaces';
@@ -40,11 +40,7 @@ const interfacesOf = (tree: Tree): ReadonlyMap<string, string> =>
 /** Waits for a condition. @returns whether it held in time */
 async function holds(condition: () => boolean, timeoutMs: number, clock: Clock): Promise<boolean> {
   const end = clock.now() + timeoutMs;
-  while (!condition()) {
-    if (clock.now() >= end) return false;
-    await clock.sleep(POLL_MS);
-  }
-  return true;
+  return waitUntil({ clock }, condition, () => (clock.now() >= end ? undefined : POLL_MS));
 }
 
 /** Whether the interfaces have a link, and their addresses are usable. */

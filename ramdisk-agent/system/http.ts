@@ -9,12 +9,12 @@ export interface Trust {
   /** Accepts any certificate. */
   readonly insecure: boolean;
   /** PEM of certificate authorities that replace the usual ones. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
 }
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   readonly url: string;
-  readonly headers?: OutgoingHttpHeaders;
+  readonly headers?: OutgoingHttpHeaders | undefined;
   readonly body?: string | Buffer;
   /** The request fails after this time without any data from the server, in milliseconds. */
   readonly timeoutMs: number;
@@ -63,7 +63,7 @@ export async function open(request: HttpRequest, redirects = MAX_REDIRECTS): Pro
   const url = new URL(location, request.url);
   const others = Object.fromEntries(Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'authorization'));
   const headers = url.origin === new URL(request.url).origin ? request.headers : others;
-  return open({ ...request, url: url.href, ...(headers ? { headers } : {}) }, redirects - 1);
+  return open({ ...request, url: url.href, headers }, redirects - 1);
 }
 
 interface Content {
@@ -104,8 +104,9 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
         },
         timeout: timeoutMs,
         agent: false,
-        ...(signal ? { signal } : {}),
-        ...(isSecure ? { rejectUnauthorized: !trust.insecure, ...(trust.ca === undefined ? {} : { ca: trust.ca }) } : {}),
+        signal,
+        rejectUnauthorized: !trust.insecure,
+        ca: trust.ca,
       },
       resolve,
     );

@@ -1,5 +1,5 @@
 /** Joins the paths to a disk: two SCSI disks with the same world wide name are one disk (dm-multipath). */
-import type { Clock } from '../../model/clock';
+import { waitUntil, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Run } from './run';
@@ -37,10 +37,9 @@ export async function joinPaths({ tree, run, clock, log }: Environment, signal: 
   try {
     await run('modprobe', ['-q', '-a', ...MODULES]).catch(() => '');
     await run('multipathd', []);
-    for (let attempt = 1; separatePaths(tree).length > 0; attempt++) {
-      if (attempt > ATTEMPTS) throw new Error(`multipathd did not join ${separatePaths(tree).join(', ')}`);
-      await clock.sleep(INTERVAL_MS, signal);
-    }
+    const areJoined = (): boolean => separatePaths(tree).length === 0;
+    if (!(await waitUntil({ clock, signal }, areJoined, (checks) => (checks <= ATTEMPTS ? INTERVAL_MS : undefined))))
+      throw new Error(`multipathd did not join ${separatePaths(tree).join(', ')}`);
     await run('udevadm', ['settle', '-t', '30']);
   } catch (error) {
     signal.throwIfAborted();

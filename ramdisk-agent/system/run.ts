@@ -14,7 +14,7 @@ export const run: Run = (program, args, { timeoutMs = 60_000, signal } = {}) =>
     execFile(
       program,
       args,
-      { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 16 * 2 ** 20, encoding: 'utf8', ...(signal ? { signal } : {}) },
+      { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 16 * 2 ** 20, encoding: 'utf8', signal },
       (error, stdout, stderr) => {
         if (!error) resolve(stdout);
         else if (error.killed) reject(new Error(`${program} did not end within ${timeoutMs / 1000} s`, { cause: error }));

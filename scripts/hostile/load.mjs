@@ -29,7 +29,7 @@ const NEXT = {
 
 /** @param {string} method @param {string} path @param {unknown} [body] */
 async function call(method, path, body) {
-  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115' };
+  const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
   const answer = await fetch(`${url}${path}`, {
     method,
     headers,

@@ -21,6 +21,7 @@ const FILES = [
   'dist/openapi.json',
   'dist/bloomery.cdx.json',
   'openapi.yaml',
+  'introspection.yaml',
   'LICENSE',
   'README.md',
   'CHANGELOG.md',
@@ -59,7 +60,7 @@ function demo() {
 function installedManifest() {
   const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;
   const needed = Object.fromEntries(RUNTIME.map((item) => [item, dependencies[item]]));
-  const files = ['bin', 'dist', 'docs', 'openapi.yaml', 'CHANGELOG.md'];
+  const files = ['bin', 'dist', 'docs', 'openapi.yaml', 'introspection.yaml', 'CHANGELOG.md'];
   const contents = { name, version, description, license, engines, bin, files, dependencies: needed, optionalDependencies };
   return { path: 'package.json', data: Buffer.from(`${JSON.stringify(contents, null, 2)}\n`) };
 }

@@ -1,8 +1,8 @@
-// The types of openapi.yaml's operations and of the bodies that create resources, for api/schema/operations.ts.
+// The types of the operations of openapi.yaml and introspection.yaml, and of the bodies that create resources, for api/schema/operations.ts.
 
 /** @param {any} schema with a list of words */
 const unionOf = (schema) => schema.enum.map((/** @type {string | null} */ one) => (one === null ? 'null' : `'${one}'`)).join(' | ');
-const HEAD = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
+const HEAD = `// Generated from openapi.yaml and introspection.yaml by \`npm run types\`: do not edit.
 import type { JsonObject } from '../../model/json';
 import type { PatchOperation } from '../../model/patch';
 
@@ -16,12 +16,11 @@ interface Operation<Params, Query, Body> {
   readonly body: Body;
 }
 
-/** The types of each operation, by its operationId. */
 `;
 const isName = /^[A-Za-z_]\w*$/;
 
-/** @param {any} document openapi.yaml, parsed @returns {string} the text of api/schema/operations.ts */
-export function operationTypes({ paths, components }) {
+/** @param {any} document a parsed file @param {boolean} [areTexts] the handlers convert the arguments */
+function typesOf({ paths, components }, areTexts = false) {
   const { schemas } = components;
   const isResource = (/** @type {string} */ name) =>
     Object.values(schemas[name].properties ?? {}).some((/** @type {any} */ field) => field['x-create']);
@@ -55,6 +54,7 @@ export function operationTypes({ paths, components }) {
 
   /** The value of an argument. Members of bodies may be null, also where an operation takes no body but members (DELETE). */
   function argumentOf(/** @type {any} */ schema, /** @type {boolean} */ mayBeNull) {
+    if (areTexts) return 'string';
     const kinds = schema['x-types']?.map((/** @type {string} */ type) => typeOf({ type, items: {} })).join(' | ');
     return (kinds ?? typeOf({ ...schema, nullable: false, enum: undefined })) + (mayBeNull ? ' | null' : '');
   }
@@ -88,7 +88,8 @@ export function operationTypes({ paths, components }) {
         : []),
     ];
     const params = inBraces(inPath.map((/** @type {any} */ { name }) => member(name, 'string')));
-    const types = [params, inBraces(query), bodyOf(schema, isArguments)];
+    const body = operation['x-name'] === undefined ? 'unknown' : bodyOf(schema, isArguments);
+    const types = [params, inBraces(query), body];
     return `  readonly ${operation.operationId}: Operation<${types.join(', ')}>;`;
   }
   /** The fields of a new resource, and those that only a patch may have. */
@@ -101,12 +102,23 @@ export function operationTypes({ paths, components }) {
   const operations = Object.values(paths).flatMap((/** @type {any} */ place) =>
     methods.filter((method) => place[method]).map((method) => operationOf(place, method, place[method])),
   );
-  return `${HEAD}export interface Operations {
-${operations.join('\n')}
+  return { operations: operations.join('\n'), inputs: Object.keys(schemas).filter(isResource).map(inputOf).join('\n') };
+}
+
+/** @param {any} api openapi.yaml, parsed @param {any} introspection introspection.yaml, parsed @returns {string} api/schema/operations.ts */
+export function operationTypes(api, introspection) {
+  const { operations, inputs } = typesOf(api);
+  return `${HEAD}/** The types of each operation, by its operationId. */
+export interface Operations {
+${operations}
+}
+/** Those of the introspection service. Its handlers convert the arguments, in ironic-inspector's order and words. */
+export interface IntrospectionOperations {
+${typesOf(introspection, true).operations}
 }
 /** What clients may send of a resource, by its schema: a new one, or one after a patch. */
 export interface Inputs {
-${Object.keys(schemas).filter(isResource).map(inputOf).join('\n')}
+${inputs}
 }
 `;
 }

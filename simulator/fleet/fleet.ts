@@ -29,11 +29,11 @@ interface FleetSetup {
   /** Number of the first machine. Two fleets on one network need different numbers, since names and MAC addresses depend on them. */
   readonly first?: number;
   /** Chooses the parts of each machine, deterministically; absent: all machines have the same parts. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** The machines that really boot, in QEMU; absent: all machines are simulated. */
-  readonly qemu?: QemuFleet;
+  readonly qemu?: QemuFleet | undefined;
   /** URL of the HTTP boot service (the server's [deploy]http_url); absent: nothing boots from the network. */
-  readonly bootUrl?: string;
+  readonly bootUrl?: string | undefined;
   /** Address for BMCs and agents. */
   readonly host: string;
   /** The addresses of the BMCs; absent: any free ports of `host`. */
@@ -49,12 +49,12 @@ interface FleetSetup {
   /** The faults of the machine with this name at the start. */
   readonly faults?: (name: string) => Faults;
   /** Where the fleet stores its state; absent: nowhere. */
-  readonly stateFolder?: string;
+  readonly stateFolder?: string | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
   /** Called at each change of a machine's phase. */
-  readonly onPhase?: (machine: SimulatedMachine) => void;
+  readonly onPhase?: ((machine: SimulatedMachine) => void) | undefined;
 }
 export interface FleetMachine {
   readonly name: string;
@@ -158,10 +158,10 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     clock,
     log,
     hardware,
-    ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
-    ...(saved ? { state: saved.machine } : {}),
+    onPhase: setup.onPhase,
+    state: saved?.machine,
     onChange: () => changed(),
-    ...(qemu ? { qemu } : {}),
+    qemu,
   });
   if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
   byName.set(name, control);
@@ -201,7 +201,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
 type CommonSetup = Omit<Parameters<typeof startQemuMachine>[0], 'qemu' | 'folder'>;
 async function startMachine(
   { setup, agents, qemuFolder }: Shared,
-  { qemu, ...common }: CommonSetup & { readonly qemu?: QemuFleet },
+  { qemu, ...common }: CommonSetup & { readonly qemu?: QemuFleet | undefined },
 ): Promise<SimulatedMachine> {
   const { name } = common.description;
   if (qemu) return startQemuMachine({ ...common, qemu, folder: join(await qemuFolder(), name) });
@@ -211,7 +211,7 @@ async function startMachine(
     bootUrl: withoutEndSlashes(setup.bootUrl),
     callbackUrl: `https://${hostInUrl(setup.host)}:${agents.port}/machine/${name}`,
     certificate: agents.certificate,
-    ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
+    behaviour: setup.behaviour,
   });
 }
 

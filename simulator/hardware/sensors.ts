@@ -32,7 +32,7 @@ export interface AnalogSensor extends AnalogDescription {
   readonly on: number;
   readonly off?: number;
   /** How Redfish shows the sensor; absent: not at all. `most`: the largest value; absent: the value of the largest raw reading. */
-  readonly redfish?: { readonly context: string; readonly most?: number };
+  readonly redfish?: { readonly context: string; readonly most?: number } | undefined;
 }
 interface DiscreteSensor extends SensorDescription {
   /** Bit masks of the states that are asserted while the machine is on, and while it is off. */
@@ -73,7 +73,7 @@ export const ANALOG: readonly AnalogSensor[] = [
     name: `Fan${index + 1}`,
     entity: [29, index + 1],
     on,
-    ...(index < 2 ? { redfish: { context: 'Fan', most: 12_000 } } : {}),
+    redfish: index < 2 ? { context: 'Fan', most: 12_000 } : undefined,
   })),
   {
     ...volts,

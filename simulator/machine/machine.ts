@@ -44,10 +44,10 @@ export interface SimulatedMachine extends MachineControl {
 export interface MachineState {
   readonly boot: BootSetting;
   /** Absent: the machine is off. */
-  readonly on?: { readonly phase: Phase; readonly booted: BootSetting; readonly agent?: AgentStart };
+  readonly on?: { readonly phase: Phase; readonly booted: BootSetting; readonly agent?: AgentStart | undefined } | undefined;
   readonly disks: Readonly<Record<string, StoredContent>>;
 }
-type StoredContent = Omit<DiskContent, 'configDrive'> & { readonly configDrive?: string };
+type StoredContent = Omit<DiskContent, 'configDrive'> & { readonly configDrive?: string | undefined };
 /** What an agent was started with, and what it has learned since. */
 interface AgentStart {
   readonly mode: 'uefi' | 'bios';
@@ -64,14 +64,14 @@ interface MachineSetup {
   readonly certificate: string;
   /** Absent: hardware in the factory state. */
   readonly hardware?: Hardware;
-  readonly behaviour?: Partial<Behaviour>;
+  readonly behaviour?: Partial<Behaviour> | undefined;
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
   readonly log: Log;
-  readonly onPhase?: (machine: SimulatedMachine) => void;
+  readonly onPhase?: ((machine: SimulatedMachine) => void) | undefined;
   /** The stored result of `snapshot`. */
-  readonly state?: MachineState;
+  readonly state?: MachineState | undefined;
   /** Called when the result of `snapshot` has changed. */
   readonly onChange?: () => void;
 }
@@ -265,7 +265,7 @@ async function runAgent(internals: Internals, start: AgentStart, signal: AbortSi
 function snapshot({ setting, power, phase, booted, agentStart, disks }: Internals): MachineState {
   return {
     boot: setting,
-    ...(power ? { on: { phase, booted, ...(agentStart ? { agent: agentStart } : {}) } } : {}),
+    on: power ? { phase, booted, agent: agentStart } : undefined,
     disks: Object.fromEntries([...disks].map(([disk, content]) => [disk, storedContent(content)])),
   };
 }
@@ -283,7 +283,7 @@ function restore(internals: Internals, { disks, on }: MachineState): void {
 
 const storedContent = ({ configDrive, ...content }: DiskContent): StoredContent => ({
   ...content,
-  ...(configDrive ? { configDrive: configDrive.toString('base64') } : {}),
+  configDrive: configDrive?.toString('base64'),
 });
 const contentOf = ({ configDrive, ...content }: StoredContent): DiskContent => ({
   ...content,

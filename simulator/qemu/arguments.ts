@@ -9,7 +9,7 @@ export interface QemuCommand {
   /** The setting of this boot. The caller has chosen the firmware (`uefi`) by its mode. */
   readonly boot: Pick<BootSetting, 'device'>;
   /** UEFI firmware and this machine's variables; absent: BIOS. */
-  readonly uefi?: FirmwareFiles;
+  readonly uefi?: FirmwareFiles | undefined;
   /** A file with the certificate authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authoritiesFile?: string;
   readonly accelerator: 'kvm' | 'tcg';
@@ -20,7 +20,7 @@ export interface QemuCommand {
   /** The IP version of UEFI network boot; absent: 4. */
   readonly pxe?: 4 | 6 | undefined;
   /** The image in the machine's CD drive; absent: the machine has no CD drive. */
-  readonly cdFile?: string;
+  readonly cdFile?: string | undefined;
   /** Unix sockets on which this process listens, so that it receives all output from the start. */
   readonly monitorSocket: string;
   readonly serialSocket: string;

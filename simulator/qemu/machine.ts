@@ -27,9 +27,9 @@ export interface QemuFleet {
   /** tcg works on every host, kvm only on hosts with virtualization. */
   readonly accelerator: 'kvm' | 'tcg';
   /** Absent: each machine has a user-mode network of its own. */
-  readonly bridge?: string;
+  readonly bridge?: string | undefined;
   /** The authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
-  readonly authorities?: Buffer;
+  readonly authorities?: Buffer | undefined;
 }
 export const buildOfQemu = ({ memoryMiB, diskGiB }: QemuFleet): Build => ({
   cpus: 1,
@@ -47,9 +47,9 @@ interface QemuMachineSetup {
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onPhase?: (machine: SimulatedMachine) => void;
+  readonly onPhase?: ((machine: SimulatedMachine) => void) | undefined;
   /** The stored result of `snapshot`. A machine that was on is switched on again. */
-  readonly state?: MachineState;
+  readonly state?: MachineState | undefined;
   readonly onChange?: () => void;
 }
 
@@ -67,7 +67,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     startFirmware(hardware, clock.now());
     const httpBootUri = hardware.get(HTTP_BOOT_URI);
     const cdFile = await cd();
-    return { ...(cdFile === undefined ? {} : { cdFile }), ...(httpBootUri ? { httpBootUri } : {}) };
+    return { cdFile, httpBootUri: httpBootUri || undefined };
   };
   const cd = async (): Promise<string | undefined> => {
     const medium = mediumIn(hardware, 'Cd');
@@ -89,7 +89,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     vendor: { manufacturer: MANUFACTURER, product: PRODUCT },
     folder,
     accelerator: qemu.accelerator,
-    ...(qemu.authorities ? { authorities: qemu.authorities } : {}),
+    authorities: qemu.authorities,
     network: async () => (qemu.bridge === undefined ? userNetwork(description.macs) : bridgeNetwork(description.macs, qemu.bridge)),
     starts,
     log,
@@ -105,7 +105,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
   const phase = (): 'qemu' | 'off' => (inner.isOn() ? 'qemu' : 'off');
   const snapshot = (): MachineState => ({
     boot: inner.boot(),
-    ...(inner.isOn() ? { on: { phase: phase(), booted: inner.boot() } } : {}),
+    on: inner.isOn() ? { phase: phase(), booted: inner.boot() } : undefined,
     disks: {},
   });
   const machine: SimulatedMachine = {

@@ -41,7 +41,7 @@ export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFi
 const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
 
 /** @throws an Error that names what is missing on this host @param bridge the machines' bridge; absent: user-mode networks */
-export function checkQemu({ bridge, accelerator }: { readonly bridge?: string; readonly accelerator: 'kvm' | 'tcg' }): void {
+export function checkQemu({ bridge, accelerator }: { readonly bridge?: string | undefined; readonly accelerator: 'kvm' | 'tcg' }): void {
   const missing = missingPrograms({ ...QEMU_PROGRAMS, ...(bridge === undefined ? {} : { ip: 'iproute2' }) });
   if (missing.length > 0) throw new Error(missing.join('\n'));
   uefiFirmware();

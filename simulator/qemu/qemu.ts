@@ -27,7 +27,7 @@ interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> 
   /** Called once; the machine closes the network. */
   readonly network: () => Promise<QemuNetwork>;
   /** The certificate authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
-  readonly authorities?: Buffer;
+  readonly authorities?: Buffer | undefined;
   /** Absent: no boot override. */
   readonly boot?: BootSetting;
   /** Called at each start of its firmware. */
@@ -41,9 +41,9 @@ interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> 
 /** What the BMC provides for one start of the firmware. */
 export interface FirmwareStart {
   /** The image in the machine's CD drive. */
-  readonly cdFile?: string;
+  readonly cdFile?: string | undefined;
   /** The image of UEFI HTTP boot; absent: the one that DHCP names. */
-  readonly httpBootUri?: string;
+  readonly httpBootUri?: string | undefined;
 }
 interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
@@ -93,9 +93,9 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       ...paths,
       consoleFile,
       pidFile,
-      ...(isUefi ? { uefi: await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) } : {}),
+      uefi: isUefi ? await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
       ...authorities,
-      ...(cdFile === undefined ? {} : { cdFile }),
+      cdFile,
     });
     const onOutput = (bytes: Buffer): void => {
       for (const listener of Array.from(listeners)) listener(bytes);

@@ -204,7 +204,7 @@ function page(whole: ResourceBody, path: string, query: URLSearchParams): Servic
   const members = all.slice(skip, skip + size) as readonly ResourceBody[];
   const rest = all.length > skip + size && size > 0;
   const next = `${path}?$skip=${skip + size}${query.has('$top') ? `&$top=${top}` : ''}`;
-  const body = { ...whole, Members: members, ...(rest ? { 'Members@odata.nextLink': link(next)['@odata.id'] } : {}) };
+  const body = { ...whole, Members: members, 'Members@odata.nextLink': rest ? link(next)['@odata.id'] : undefined };
   return { status: 200, body, headers: { etag: etagOf(body) } };
 }
 

@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../model/clock';
+import { retry, waitUntil, type Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import {
   ensureData,
@@ -112,20 +112,21 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       await ended(server);
       if (stopping.signal.aborted) return;
       log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); restarting it`);
-      for (let pause = 100; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-        try {
-          server = await start(stopping.signal);
-          log.info('The embedded PostgreSQL runs again');
-          break;
-        } catch (error) {
-          if (stopping.signal.aborted) return;
+      const { signal } = stopping;
+      server = await retry(
+        { clock, signal },
+        () => start(signal),
+        (error, attempt) => {
+          if (signal.aborted) return undefined;
           log.error(messageOf(error));
-          await clock.sleep(pause, stopping.signal).catch(() => {});
-        }
-      }
+          return Math.min(100 * 2 ** (attempt - 1), MAX_PAUSE_MS);
+        },
+      );
+      log.info('The embedded PostgreSQL runs again');
     }
   };
-  const watching = watch();
+  // Rejected: `stop` was called.
+  const watching = watch().catch(() => {});
   const stop = async (): Promise<void> => {
     stopping.abort(new Error('The embedded PostgreSQL is being stopped.'));
     await endChild(server, clock);
@@ -161,18 +162,18 @@ async function startServer(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ChildProcess> {
-  for (let attempt = 1; ; attempt++) {
+  const attempt = async (): Promise<ChildProcess> => {
     await endOrphan(place, name, log, clock);
     await ensureOwner(place, log);
-    try {
-      return await startOnce(place, words, clock, signal);
-    } catch (error) {
+    return startOnce(place, words, clock, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      // Sessions of a killed server hold its shared memory for a moment, or another process starts at the same time.
-      if (attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
-      await clock.sleep(200, signal);
-    }
-  }
+      throw error;
+    });
+  };
+  // Sessions of a killed server hold its shared memory for a moment, or another process starts at the same time.
+  return retry({ clock, signal }, attempt, (error, attempts) =>
+    attempts < START_ATTEMPTS && /still in use|lock file|shared memory/.test(messageOf(error)) ? 200 : undefined,
+  );
 }
 
 async function startOnce(place: Installation, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
@@ -191,20 +192,22 @@ async function startOnce(place: Installation, words: readonly string[], clock: C
   }
   let failure: unknown;
   child.once('error', (error) => (failure = error));
+  const hasEnded = (): boolean => failure !== undefined || !running(child);
   // The child must not keep this process alive.
   child.unref();
   try {
-    for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_MS) {
-      if (failure !== undefined || !running(child)) break;
+    const isReady = async (): Promise<boolean> => {
+      if (hasEnded()) return false;
       const file = await readPidFile(place.data);
-      if (file?.pid === child.pid && file?.ready) return child;
-      await clock.sleep(POLL_MS, signal);
-    }
+      return file?.pid === child.pid && file?.ready === true;
+    };
+    const pauseAfter = (polls: number): number | undefined => (hasEnded() || polls * POLL_MS >= START_TIMEOUT_MS ? undefined : POLL_MS);
+    if (await waitUntil({ clock, signal }, isReady, pauseAfter)) return child;
   } catch (error) {
     await endChild(child, clock);
     throw error;
   }
-  const still = running(child) && failure === undefined;
+  const still = !hasEnded();
   await endChild(child, clock);
   const lines = (await readFile(logFile, 'utf8')).slice(begin).split('\n');
   const reason =

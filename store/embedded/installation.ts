@@ -141,7 +141,8 @@ export function spawnIn(
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
     return startProgram('postgres', join(place.binaries.folder, 'bin', name), words, {
-      ...(user ? { uid: user.uid, gid: user.gid } : {}),
+      uid: user?.uid,
+      gid: user?.gid,
       // The working directory is set before the user changes, so the user needs no access to the path.
       cwd: place.base,
       // A session of its own: Ctrl-C must not reach the server, which this process stops itself.

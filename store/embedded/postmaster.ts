@@ -1,7 +1,7 @@
 /** Inspects and stops a PostgreSQL server by its postmaster.pid and its process. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../model/clock';
+import { waitUntil, type Clock } from '../../model/clock';
 import { runProgram } from '../../wire/child-processes';
 
 export interface PidFile {
@@ -68,10 +68,7 @@ export async function stopServer(pid: number, gone: () => boolean | Promise<bool
     } catch {
       return true;
     }
-    for (let waited = 0; waited < patience; waited += POLL_MS) {
-      if (await gone()) return true;
-      await clock.sleep(POLL_MS);
-    }
+    if (await waitUntil({ clock }, gone, (polls) => (polls * POLL_MS < patience ? POLL_MS : undefined))) return true;
   }
   return false;
 }

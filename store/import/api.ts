@@ -1,4 +1,5 @@
 /** Reads an Ironic through its API in the form of its tables, for an import without access to its database. Writes nothing to it. */
+import { NEWEST_MINOR } from '../../model/fields';
 import { HEADER, MAXIMUM } from '../../model/versions';
 import type { Source, SourceRow } from './source';
 import { oneLine } from '../../model/log';
@@ -44,8 +45,6 @@ const NODE_TABLES: Readonly<Record<string, ApiTable>> = {
   firmware_information: { path: '/firmware', list: 'firmware', isWhole: true },
 };
 
-/** The newest microversion whose fields are known here. */
-const NEWEST = 115;
 /** 2024.1, the oldest release that is supported. */
 const OLDEST = 90;
 /** Items of a page. A node with steps, or with an inventory in `extra`, may have tens of kilobytes. */
@@ -78,7 +77,7 @@ export async function openApi(get: ApiGet): Promise<Source> {
   const root = await get('/v1', { [HEADER]: 'latest' }, new AbortController().signal);
   const newest = /^1\.(\d{1,4})$/.exec(String(root.headers[MAXIMUM.toLowerCase()]))?.[1];
   if (root.status !== 200 || newest === undefined) throw new Error(`this is not the API of an Ironic (${messageOf(root)})`);
-  const minor = Math.min(Number(newest), NEWEST);
+  const minor = Math.min(Number(newest), NEWEST_MINOR);
   if (minor < OLDEST) throw new Error(`this Ironic is older than 2024.1: its API ends with 1.${minor}`);
   const headers = { [HEADER]: `1.${minor}` };
   const exists = ([, { since = 0 }]: readonly [string, ApiTable]): boolean => minor >= since;

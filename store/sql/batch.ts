@@ -42,6 +42,6 @@ export function batched<Key, Value>(query: (keys: readonly Key[]) => Promise<rea
       if (busy) return;
       busy = true;
       // After all requests that have arrived by now were read.
-      setImmediate(run);
+      setImmediate(() => void run());
     });
 }

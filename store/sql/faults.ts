@@ -39,8 +39,6 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   deploy_templates_name_unique: ['DeployTemplateDuplicateName', { name: 'name' }],
   runbooks_uuid_unique: ['RunbookAlreadyExists', { uuid: 'uuid' }],
   runbooks_name_unique: ['RunbookDuplicateName', { name: 'name' }],
-  images_uuid_unique: ['NamedImageAlreadyExists', { uuid: 'uuid' }],
-  images_name_unique: ['NamedImageDuplicateName', { name: 'name' }],
   inspection_rules_uuid_unique: ['InspectionRuleAlreadyExists', { uuid: 'uuid' }],
   introspection_rules_uuid_unique: ['IntrospectionRuleAlreadyExists', { uuid: 'uuid' }],
   introspections_node_known: ['NodeNotFound', { node: 'node_uuid' }],
@@ -48,6 +46,12 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   bios_settings_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],
 };
+
+/** The constraints of resources that Ironic does not have need no row. */
+const UNIQUE = /^(.+)_(uuid|name)_unique$/;
+/** A record of a table in messages. `deploy_templates`: `Deploy template`. */
+export const resourceIn = (table: string): string =>
+  `${table.charAt(0).toUpperCase()}${table.slice(1).replaceAll('_', ' ')}`.replace(/s$/, '');
 
 /** The error code for a database other than the one that this server started with. */
 export const OTHER_DATABASE = 'OTHER_DATABASE';
@@ -93,12 +97,19 @@ export function toFault(error: unknown, record: object = {}): unknown {
   // "Failing row contains (…)" may hold passwords, and errors are logged.
   if ('detail' in error) delete error.detail;
   const { constraint } = error as { constraint?: unknown };
-  const known = typeof constraint === 'string' ? CONSTRAINTS[constraint] : undefined;
+  const violated = typeof constraint === 'string' ? constraint : '';
+  const values = record as Readonly<Record<string, unknown>>;
+  const known = CONSTRAINTS[violated];
   if (known) {
     const [name, fields] = known;
-    const values = record as Readonly<Record<string, unknown>>;
     const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
     return new Fault(name, details, { cause: error });
+  }
+  const [, table, column] = UNIQUE.exec(violated) ?? [];
+  if (table !== undefined && column !== undefined) {
+    const resource = resourceIn(table).toLowerCase();
+    const details = { resource: `${/^[aeiou]/.test(resource) ? 'An' : 'A'} ${resource}`, column: column.replace('uuid', 'UUID') };
+    return new Fault('RecordAlreadyExists', { ...details, value: String(values[column]) }, { cause: error });
   }
   // Class 22, data exceptions: a value that no column can hold, such as a number out of range. Class 54, limits of the program: a text
   // that is too long for an index, JSON with too much nesting.

@@ -12,7 +12,7 @@ import { checkJson, checkText, checkTotal, type Change, type ColumnKind, type Si
 
 export interface Paging {
   /** UUID of the last row of the previous page. An unknown marker is the fault NodeNotFound, PortNotFound and the like. */
-  readonly marker?: string;
+  readonly marker?: string | undefined;
   readonly limit?: number;
   /** A column; rows with equal values are sorted by id. Default: id. */
   readonly sortKey?: string;
@@ -30,10 +30,10 @@ export interface OwnedVersion extends RowVersion {
 }
 /** Limits a list to the records of nodes in these shards and in these conductor groups, and to the nodes of a project. */
 export interface NodeScope {
-  readonly shards?: readonly string[];
-  readonly conductorGroups?: readonly string[];
+  readonly shards?: readonly string[] | undefined;
+  readonly conductorGroups?: readonly string[] | undefined;
   /** The owner or the lessee of the node. */
-  readonly project?: string;
+  readonly project?: string | undefined;
 }
 
 const isContainer = (kind: ColumnKind | undefined): boolean => kind === 'json' || kind === 'jsonb' || kind === 'texts';

@@ -50,12 +50,12 @@ export interface HardwareChangeFilter {
   /** Absent: all nodes. */
   readonly nodeUuid?: string;
   /** The owner or the lessee of the nodes. */
-  readonly project?: string;
-  readonly kinds?: readonly ChangeKind[];
-  readonly components?: readonly Component[];
-  readonly since?: string;
+  readonly project?: string | undefined;
+  readonly kinds?: readonly ChangeKind[] | undefined;
+  readonly components?: readonly Component[] | undefined;
+  readonly since?: string | undefined;
   /** Only changes with a higher id. */
-  readonly after?: number;
+  readonly after?: number | undefined;
   readonly limit: number;
 }
 /** Reports of recorders on running hosts. The row of a node lasts from its first token to the end of its instance; changes remain. */

@@ -71,7 +71,6 @@ export const TABLES = {
   images: resourceTable<ImageRecord, 'name' | 'image_source'>({
     table: 'images',
     columns: fields.IMAGE_FIELDS,
-    notFound: ['NamedImageNotFound', 'image'],
   }),
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',

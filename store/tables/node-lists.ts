@@ -14,20 +14,20 @@ import { findable, NODE_COLUMNS } from './node-lookups';
 export interface NodeFilter extends Paging {
   readonly ids?: readonly number[];
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
-  readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
-  readonly associated?: boolean;
+  readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>> | undefined;
+  readonly associated?: boolean | undefined;
   readonly reserved?: boolean;
-  readonly sharded?: boolean;
+  readonly sharded?: boolean | undefined;
   /** Only nodes with this key in driver_internal_info. */
   readonly internal?: InternalKey;
   /** Only nodes with one of these BMC addresses in `lookup_bmc_addresses`, which an inspection sets. */
   readonly bmcAddresses?: readonly string[];
   /** SQL LIKE on the description, with its `%` and `_`. */
-  readonly descriptionContains?: string;
+  readonly descriptionContains?: string | undefined;
   /** The owner or the lessee. */
-  readonly project?: string;
+  readonly project?: string | undefined;
   /** Absent: only nodes without a parent. `'all'`: all nodes. A UUID: the children of that node. */
-  readonly children?: string;
+  readonly children?: string | undefined;
 }
 export interface NodeLists {
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;

@@ -4,7 +4,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault, type FaultName } from '../../model/errors';
 import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
-import { run } from '../sql/faults';
+import { resourceIn, run } from '../sql/faults';
 import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { createTotalCheck, DEFAULT_SIZES, rowSize, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
@@ -13,10 +13,10 @@ import type { Columns, NodeScope, Paging } from '../sql/rows';
 
 export interface TableFilter<RecordType> extends Paging {
   /** Exact matches on columns. Null: the column is null; a list: any of its values. */
-  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
-  readonly nodeScope?: NodeScope;
+  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>> | undefined;
+  readonly nodeScope?: NodeScope | undefined;
   /** Only the records that this project owns, and public ones. For tables with the columns `owner` and `public`. */
-  readonly ownedOrPublic?: string;
+  readonly ownedOrPublic?: string | undefined;
 }
 export interface RowSize {
   readonly uuid: string;
@@ -44,8 +44,8 @@ export interface Table<RecordType extends ResourceRecord, Required extends keyof
 interface Definition<RecordType> {
   readonly table: string;
   readonly columns: Omit<Columns<RecordType>, keyof ResourceRecord>;
-  /** The fault for an unknown record, and the detail of its message that holds the identifier. */
-  readonly notFound: readonly [FaultName, string];
+  /** Ironic's fault for an unknown record, and the detail of its message that holds the identifier. Absent: RecordNotFound. */
+  readonly notFound?: readonly [FaultName, string];
 }
 
 /** Addresses are stored in lower case. */
@@ -73,8 +73,8 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
   { table, columns: own, notFound }: Definition<RecordType>,
 ): Table<RecordType, Required> {
   const columns: Readonly<Record<string, Columns<ResourceRecord>[keyof ResourceRecord]>> = { ...SHARED_COLUMNS, ...own };
-  const [fault, detail] = notFound;
-  const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
+  const missing = (ident: string): Fault =>
+    notFound ? new Fault(notFound[0], { [notFound[1]]: ident }) : new Fault('RecordNotFound', { resource: resourceIn(table), ident });
   const rows = () => db<Record<string, unknown>>(table);
   const byUuid = (uuid: string, only?: TableFilter<RecordType>['where']) => {
     const query = rows().where({ uuid: findable(uuid) ? uuid : '' });

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { loadDocument } from '../../api/server';
+import { loadDocument } from '../../api/schema/document';
 import { matching, useApi } from '../support/api';
 import { cpuMsOf } from '../support/cpu-time';
 import { NEWEST } from '../support/newest';

@@ -5,7 +5,7 @@ import { expectBounded, useAttackedServer } from './watchdog';
 import { NEWEST_VERSION } from '../support/newest';
 
 const server = useAttackedServer();
-const STREAM = 'GET /v1/events/stream?since=0-0 HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: 1.115\r\n\r\n';
+const STREAM = `GET /v1/events/stream?since=0-0 HTTP/1.1\r\nHost: x\r\nX-OpenStack-Ironic-API-Version: ${NEWEST_VERSION}\r\n\r\n`;
 const listen = (localAddress?: string): Socket => {
   const socket = server.connect(localAddress);
   socket.write(STREAM);

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
-import { loadDocument } from '../../api/server';
+import { loadDocument } from '../../api/schema/document';
 import { useDatabase } from '../support/database';
 import { openProcesses } from '../support/processes';
 import { until } from '../support/until';

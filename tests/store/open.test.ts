@@ -45,6 +45,7 @@ it.each<[object, string]>([
   [{ message: 'ROLLBACK - Client has encountered a connection error and is not queryable' }, 'TemporaryFailure'],
   [{ code: '22P05', message: 'insert … - unsupported' }, 'Invalid'],
   [{ code: '23505', constraint: 'nodes_name_unique', message: 'm' }, 'DuplicateName'],
+  [{ code: '23505', constraint: 'racks_name_unique', message: 'm' }, 'RecordAlreadyExists'],
 ])('toFault of %j', (error, name) => expect(toFault(error, { name: 'n' })).toMatchObject({ name }));
 
 it('toFault returns other errors without the values in them', () => {

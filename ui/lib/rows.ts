@@ -10,25 +10,6 @@ interface StepProgress {
   /** The bytes of the image that the step has written, and the size of the image. */
   readonly bytes?: { readonly done: number; readonly of: number };
 }
-export interface NodeRow {
-  readonly uuid: string;
-  readonly name: string | null;
-  readonly state: string;
-  readonly target: string | null;
-  readonly power: string | null;
-  readonly health: string | null;
-  readonly maintenance: boolean;
-  readonly reason: string | null;
-  readonly error: string | null;
-  readonly driver: string;
-  readonly resourceClass: string | null;
-  readonly owner: string | null;
-  readonly lessee: string | null;
-  readonly group: string;
-  readonly shard: string | null;
-  readonly hardware: string;
-  readonly progress: StepProgress | null;
-}
 export interface NodeEvent {
   readonly id: string;
   readonly at: string;
@@ -39,7 +20,7 @@ export interface NodeEvent {
 }
 
 /** The fields that the page requests of each node. */
-export const ROW_FIELDS = [
+const FIELDS = [
   'uuid',
   'name',
   'provision_state',
@@ -59,7 +40,9 @@ export const ROW_FIELDS = [
   'clean_step',
   'deploy_step',
   'service_step',
-].join(',');
+] as const;
+export const ROW_FIELDS = FIELDS.join(',');
+type NodeFields = Readonly<Partial<Record<(typeof FIELDS)[number], unknown>>>;
 
 /** The number of written bytes in an event's payload. */
 export const bytesWritten = ({ bytes: done, bytes_of: of }: JsonObject): Pick<StepProgress, 'bytes'> =>
@@ -87,31 +70,32 @@ function hardwareOf(properties: unknown): string {
 const isState = (state: string): state is ProvisionState => Object.hasOwn(STATES, state);
 const flowOf = (state: string): string | undefined => (isState(state) ? stateRow(state).flow : undefined);
 /** Flow → the field with its step. */
-const STEP_FIELDS: Readonly<Record<string, string>> = { deploy: 'deploy_step', clean: 'clean_step', service: 'service_step' };
+const STEP_FIELDS: Readonly<Record<string, keyof NodeFields>> = { deploy: 'deploy_step', clean: 'clean_step', service: 'service_step' };
 /** The step of the flow that the state belongs to: the other fields may have steps of earlier flows. */
-function runningStepOf(node: JsonObject): StepProgress | null {
-  const field = STEP_FIELDS[flowOf(String(node['provision_state'])) ?? ''];
+function runningStepOf(node: NodeFields): StepProgress | null {
+  const field = STEP_FIELDS[flowOf(String(node.provision_state)) ?? ''];
   return field === undefined ? null : stepOf(node[field]);
 }
-export const rowOf = (node: JsonObject): NodeRow => ({
-  uuid: String(node['uuid']),
-  name: textOf(node['name']),
-  state: String(node['provision_state']),
-  target: textOf(node['target_provision_state']),
-  power: textOf(node['power_state']),
-  health: textOf(node['health']),
-  maintenance: node['maintenance'] === true,
-  reason: textOf(node['maintenance_reason']),
-  error: textOf(node['last_error']),
-  driver: String(node['driver']),
-  resourceClass: textOf(node['resource_class']),
-  owner: textOf(node['owner']),
-  lessee: textOf(node['lessee']),
-  group: textOf(node['conductor_group']) ?? '',
-  shard: textOf(node['shard']),
-  hardware: hardwareOf(node['properties']),
+export const rowOf = (node: NodeFields) => ({
+  uuid: String(node.uuid),
+  name: textOf(node.name),
+  state: String(node.provision_state),
+  target: textOf(node.target_provision_state),
+  power: textOf(node.power_state),
+  health: textOf(node.health),
+  maintenance: node.maintenance === true,
+  reason: textOf(node.maintenance_reason),
+  error: textOf(node.last_error),
+  driver: String(node.driver),
+  resourceClass: textOf(node.resource_class),
+  owner: textOf(node.owner),
+  lessee: textOf(node.lessee),
+  group: textOf(node.conductor_group) ?? '',
+  shard: textOf(node.shard),
+  hardware: hardwareOf(node.properties),
   progress: runningStepOf(node),
 });
+export type NodeRow = Readonly<ReturnType<typeof rowOf>>;
 
 const isStable = (state: string): boolean => isState(state) && stateRow(state).stable === true;
 const isFailed = (state: string): boolean => isState(state) && stateRow(state).failed === true;

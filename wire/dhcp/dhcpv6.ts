@@ -126,7 +126,7 @@ const association = kind<Association>({
       t1: bytes.readUInt32BE(4),
       t2: bytes.readUInt32BE(8),
       addresses: addresses as readonly LeasedAddress[],
-      ...(code === undefined ? {} : { status: status.decode(code) }),
+      status: code === undefined ? undefined : status.decode(code),
     };
   },
   encode: ({ iaid, t1, t2, addresses, status: code }) =>

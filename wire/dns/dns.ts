@@ -1,5 +1,5 @@
 /** DNS messages for multicast DNS (RFC 1035 §4, RFC 2782, RFC 6762 §18). Names are in lower case, without the last dot. */
-import { isIPv4, isIPv6 } from 'node:net';
+import { addressBytes, ipv6At } from '../ipv6';
 
 export const RECORD_TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33, ANY: 255 } as const;
 const CLASS_IN = 1;
@@ -21,7 +21,7 @@ export type Data =
   | { readonly type: typeof RECORD_TYPE.PTR; readonly target: string }
   | { readonly type: typeof RECORD_TYPE.SRV; readonly port: number; readonly target: string }
   | { readonly type: typeof RECORD_TYPE.TXT; readonly text: Readonly<Record<string, string>> };
-export type DnsRecord = Data & { readonly name: string; readonly ttl: number; readonly flush?: boolean };
+export type DnsRecord = Data & { readonly name: string; readonly ttl: number; readonly flush?: boolean | undefined };
 export interface DnsMessage {
   readonly id: number;
   readonly response: boolean;
@@ -45,14 +45,6 @@ export const message = (more: Partial<DnsMessage>): DnsMessage => ({
 function encodeName(name: string): Buffer {
   const labels = name.split(/(?<!\\)\./).map((label) => Buffer.from(label.replaceAll('\\.', '.')));
   return Buffer.concat([...labels.flatMap((label) => [Buffer.from([Math.min(label.length, 63)]), label.subarray(0, 63)]), Buffer.alloc(1)]);
-}
-function addressBytes(address: string): Buffer {
-  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
-  const groups = (text: string | undefined): number[] => (text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []);
-  const [before, after] = [groups(head), groups(tail)];
-  const all = [...before, ...Array.from({ length: 8 - before.length - after.length }, () => 0), ...after];
-  return Buffer.from(all.flatMap((group) => [group >> 8, group & 255]));
 }
 /** RFC 6763 §6: strings `key=value`; an empty record is one empty string. */
 function textBytes(text: Readonly<Record<string, string>>): Buffer {
@@ -131,10 +123,6 @@ function readText(bytes: Buffer): Readonly<Record<string, string>> {
   }
   return Object.fromEntries(entries);
 }
-function ipv6(bytes: Buffer): string {
-  const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
-  return new URL(`http://[${groups}]`).hostname.slice(1, -1);
-}
 /** Undefined: a type that is not supported. */
 function readRecord(reader: Reader): DnsRecord | undefined {
   const name = readName(reader);
@@ -146,7 +134,7 @@ function readRecord(reader: Reader): DnsRecord | undefined {
   const inside: Reader = { bytes: reader.bytes.subarray(0, end), at: start };
   if ((kind & ~TOP_BIT) !== CLASS_IN) return undefined;
   if (type === RECORD_TYPE.A && bytes.length === 4) return { ...head, type, address: bytes.join('.') };
-  if (type === RECORD_TYPE.AAAA && bytes.length === 16) return { ...head, type, address: ipv6(bytes) };
+  if (type === RECORD_TYPE.AAAA && bytes.length === 16) return { ...head, type, address: ipv6At(bytes) };
   if (type === RECORD_TYPE.PTR) return { ...head, type, target: readName(inside) };
   if (type === RECORD_TYPE.TXT) return { ...head, type, text: readText(bytes) };
   if (type !== RECORD_TYPE.SRV) return undefined;
@@ -179,4 +167,3 @@ export function decodeDns(bytes: Buffer): DnsMessage | undefined {
     throw error;
   }
 }
-export const isAddress = (text: string): boolean => isIPv4(text) || isIPv6(text);

@@ -1,6 +1,6 @@
 /** Makes the mDNS announcement of a service's URL, by OpenStack's guideline for discovery (RFC 6763 with `path` and `protocol`). */
 import { lookup } from 'node:dns/promises';
-import { isAddress } from './dns';
+import { isIP } from 'node:net';
 import type { Announced } from './mdns-responder';
 
 /** Rejects when the URL's host has no address. */
@@ -10,7 +10,8 @@ export async function announcedAt(service: string, url: string, params: Readonly
   const protocol = scheme.replace(':', '');
   const defaultPort = protocol === 'https' ? 443 : 80;
   const port = portText === '' ? defaultPort : Number(portText);
-  const addresses = isAddress(host) ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
+  const isAddress = isIP(host) !== 0;
+  const addresses = isAddress ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
   return {
     service,
     addresses: [...new Set(addresses)],
@@ -21,6 +22,6 @@ export async function announcedAt(service: string, url: string, params: Readonly
       ...(pathname === '/' ? {} : { path: pathname }),
       ...(port === defaultPort ? {} : { protocol }),
     },
-    ...(isAddress(host) ? {} : { hostname: host }),
+    ...(isAddress ? {} : { hostname: host }),
   };
 }

@@ -59,7 +59,7 @@ export function recordsOf({ service, hostname, addresses, port, params }: Announ
       ttl: HOST_TTL,
       address,
       // A host name in the site's own DNS is not exclusively ours.
-      ...(hostname === undefined ? { flush: true } : {}),
+      flush: hostname === undefined ? true : undefined,
     })),
   ];
 }

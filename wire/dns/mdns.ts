@@ -57,7 +57,7 @@ export const isOnLink = ({ address, netmask }: MdnsInterface, from: string): boo
 export interface DiscoveredService {
   readonly addresses: readonly string[];
   /** Undefined: only known in multicast DNS. */
-  readonly hostname?: string;
+  readonly hostname?: string | undefined;
   readonly port: number;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -75,7 +75,7 @@ export function serviceIn(service: string, records: readonly DnsRecord[]): Disco
     'address' in item ? [item.address] : [],
   );
   if (isLocal && addresses.length === 0) return undefined;
-  return { addresses, port: srv.port, params: txt.text, ...(isLocal ? {} : { hostname: srv.target }) };
+  return { addresses, port: srv.port, params: txt.text, hostname: isLocal ? undefined : srv.target };
 }
 
 /** The URL of a service, by OpenStack's guideline for discovery: `protocol` is present unless the port implies it. */

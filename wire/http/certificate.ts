@@ -3,7 +3,8 @@
  * its only alternative name. It is encoded as DER here: Node creates keys and signatures, but no certificates.
  */
 import { createSign, generateKeyPairSync } from 'node:crypto';
-import { isIP, isIPv6 } from 'node:net';
+import { isIP } from 'node:net';
+import { addressBytes } from '../ipv6';
 
 export interface OwnCertificate {
   /** PEM. */
@@ -73,16 +74,6 @@ function time(milliseconds: number): Buffer {
 function subjectAlternativeName(address: string): Buffer {
   const name = isIP(address) === 0 ? der(0x82, Buffer.from(address, 'latin1')) : der(0x87, addressBytes(address));
   return sequence(oid('2.5.29.17'), der(0x01, Buffer.of(0xff)), der(0x04, sequence(name)));
-}
-
-function addressBytes(address: string): Buffer {
-  if (!isIPv6(address)) return Buffer.from(address.split('.').map(Number));
-  const [head = '', tail] = address.split('::');
-  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const right = groups(tail ?? '');
-  const left = groups(head);
-  const zeros = tail === undefined ? [] : Array<string>(8 - left.length - right.length).fill('0');
-  return Buffer.from([...left, ...zeros, ...right].map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
 /** ecdsa-with-SHA512 (RFC 5758 §3.2). */

@@ -14,12 +14,12 @@ interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
   readonly url: string;
   readonly timeoutMs: number;
-  readonly user?: { readonly name: string; readonly password: string };
+  readonly user?: { readonly name: string; readonly password: string } | undefined;
   readonly tls?: {
     /** PEM. */
-    readonly ca?: string;
-    readonly cert?: string;
-    readonly key?: string;
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
     /** Accepts any certificate. */
     readonly insecure?: boolean;
   };

@@ -19,11 +19,11 @@ export interface TlsSettings {
   readonly cert: TlsFile;
   readonly key: TlsFile;
   /** Present: clients need a certificate of this authority. */
-  readonly ca?: TlsFile;
+  readonly ca?: TlsFile | undefined;
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
   /** OpenSSL's cipher list. Absent: Node's default. */
-  readonly ciphers?: string;
+  readonly ciphers?: string | undefined;
   /** For the message about a file of the certificate that does not exist. */
   readonly howToMake?: string;
 }

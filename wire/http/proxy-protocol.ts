@@ -2,7 +2,7 @@
 import type { Server, Socket } from 'node:net';
 import { isIP } from 'node:net';
 import { canonicalAddress } from '../../model/idents';
-import { ipv6At, ipv6Bytes } from '../ipv6';
+import { ipv6At, addressBytes } from '../ipv6';
 
 /** §2.2: no request of HTTP begins with these bytes. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -19,7 +19,6 @@ const FAMILIES: Readonly<Record<number, number>> = { 0x11: 4, 0x21: 16 };
 /** The two ends of a client's connection to the proxy. */
 type Ends = Partial<Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>>;
 
-const bytesOf = (address: string): Buffer => (isIP(address) === 4 ? Buffer.from(address.split('.').map(Number)) : ipv6Bytes(address));
 const addressAt = (bytes: Buffer, at: number, length: number): string =>
   length === 4 ? [...bytes.subarray(at, at + length)].join('.') : ipv6At(bytes, at);
 
@@ -32,7 +31,7 @@ export function proxyHeader({ remoteAddress = '', localAddress = '', remotePort 
     fixed[12] = COMMANDS.local;
     return fixed;
   }
-  const addresses = [bytesOf(from), bytesOf(to)];
+  const addresses = [addressBytes(from), addressBytes(to)];
   const ports = Buffer.alloc(4);
   ports.writeUInt16BE(remotePort, 0);
   ports.writeUInt16BE(localPort, 2);

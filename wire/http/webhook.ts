@@ -1,5 +1,6 @@
 /** Posts messages to a URL in order: retried, signed, bounded. The caller never waits. */
 import { createHmac } from 'node:crypto';
+import { retry } from '../../model/clock';
 import { createAgent } from '../http-agent';
 import { timeoutSignal } from '../timeout-signal';
 
@@ -35,6 +36,12 @@ const MAX_PAUSE_MS = 60_000;
 /** Statuses after which a retry may succeed. */
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
 
+class Refused extends Error {
+  constructor(readonly status: number) {
+    super(`status ${status}`);
+  }
+}
+
 /** The value of X-Bloomery-Signature, over the time in X-Bloomery-Timestamp and the body as sent. */
 const signatureOf = (secret: string, moment: number, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(`${moment}.${body}`).digest('hex')}`;
@@ -53,8 +60,9 @@ export function createWebhook(options: WebhookOptions): Webhook {
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
 
-  /** The status; throws when there was no response in time. */
-  async function post({ id, event, body }: WebhookMessage): Promise<number> {
+  /** @throws Refused; another Error when there was no response in time */
+  async function post({ id, event, body }: WebhookMessage): Promise<void> {
+    stopping.signal.throwIfAborted();
     const moment = Math.floor(options.now());
     const answer = await dispatcher.request({
       origin: target.origin,
@@ -72,26 +80,24 @@ export function createWebhook(options: WebhookOptions): Webhook {
       signal: timeoutSignal(timeoutMs, stopping.signal),
     });
     await answer.body.dump({ limit: 65_536 }).catch(() => {});
-    return answer.statusCode;
+    if (answer.statusCode >= 300) throw new Refused(answer.statusCode);
   }
   async function deliver(message: WebhookMessage): Promise<void> {
-    let reason = '';
-    for (let tried = 0; tried <= retries && !stopping.signal.aborted; tried++) {
-      if (tried > 0) await options.sleep(Math.min(1000 * 2 ** (tried - 1), MAX_PAUSE_MS), stopping.signal).catch(() => {});
-      if (stopping.signal.aborted) break;
-      try {
-        const status = await post(message);
-        if (status < 300) {
-          told('sent', message);
-          return;
-        }
-        reason = `status ${status}`;
-        if (!isTemporary(status)) break;
-      } catch (error) {
-        reason = error instanceof Error ? error.message : String(error);
-      }
+    const { signal } = stopping;
+    try {
+      await retry(
+        { clock: options, signal },
+        () => post(message),
+        (error, tried) => {
+          const isFinal = signal.aborted || tried > retries || (error instanceof Refused && !isTemporary(error.status));
+          return isFinal ? undefined : Math.min(1000 * 2 ** (tried - 1), MAX_PAUSE_MS);
+        },
+      );
+    } catch (error) {
+      told('lost', message, signal.aborted ? 'the server stopped' : error instanceof Error ? error.message : String(error));
+      return;
     }
-    told('lost', message, stopping.signal.aborted ? 'the server stopped' : reason);
+    told('sent', message);
   }
   async function work(): Promise<void> {
     for (let next = waiting[0]; next; next = waiting[0]) {

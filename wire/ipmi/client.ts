@@ -38,7 +38,7 @@ export interface IpmiPool {
    * Runs a command of the external program for the BMC and returns its output. One run replaces many requests, each of which would be a run
    * of its own. Absent: no external program is used.
    */
-  readonly runProgram?: (target: IpmiTarget, args: readonly string[], options: RequestOptions) => Promise<string>;
+  readonly runProgram?: ((target: IpmiTarget, args: readonly string[], options: RequestOptions) => Promise<string>) | undefined;
   /** Closes sessions and sockets; pending requests fail. */
   close(): Promise<void>;
 }

@@ -24,15 +24,7 @@ export const PAYLOAD = {
 export type Packet =
   | { readonly kind: 'presence-ping'; readonly tag: number }
   /** The session header of IPMI 1.5 (§13.6), also used before a session. */
-  | {
-      readonly kind: 'lan';
-      readonly authenticationType: number;
-      readonly sessionId: number;
-      readonly sequence: number;
-      /** 16 bytes; none without authentication. */
-      readonly code: Buffer;
-      readonly payload: Buffer;
-    }
+  | (LanHeader & { readonly kind: 'lan'; readonly payload: Buffer })
   /** RMCP+ session header (§13.28). */
   | {
       readonly kind: 'rmcp+';
@@ -211,7 +203,7 @@ const decodeAlgorithms = (bytes: Buffer): Algorithms | undefined => {
   if (rows.some((row, type) => row[0] !== type || row[3] !== 8)) return undefined;
   return { authentication: rows[0]![4]! & 0x3f, integrity: rows[1]![4]! & 0x3f, confidentiality: rows[2]![4]! & 0x3f };
 };
-const uint32 = (value: number): Buffer => {
+export const uint32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
   return bytes;

@@ -7,6 +7,7 @@ import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from
 import { COMMANDS, IpmiError, RAKP_STATUS, completionText, type IpmiFailure, type Refusal } from './constants';
 import { runInQueue, createRequestQueue, withTimeout, type RequestQueue } from './request-queue';
 import { unreachable } from './session';
+import { retry } from '../../model/clock';
 import { shortened } from '../../model/text';
 
 interface IpmitoolOptions {
@@ -300,18 +301,18 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
         began,
         () => unreachable(target),
         bounds,
-        async () => {
-          for (;;) {
-            const started = clock.now();
-            try {
-              return await withSuites(target, (suite) => once(target, suite, what, bounds.deadline, both));
-            } catch (error) {
-              const next = Math.max(clock.now(), started + interval * 1000);
-              if (!(error instanceof IpmiError) || error.kind !== 'unreachable' || options.ownRetries || next >= bounds.deadline)
-                throw error;
-              await clock.sleep(next - clock.now(), both);
-            }
-          }
+        () => {
+          let started = began;
+          const attempt = (): Promise<string> => {
+            started = clock.now();
+            return withSuites(target, (suite) => once(target, suite, what, bounds.deadline, both));
+          };
+          return retry({ clock, signal: both }, attempt, (error) => {
+            const now = clock.now();
+            const next = Math.max(now, started + interval * 1000);
+            const mayPass = error instanceof IpmiError && error.kind === 'unreachable' && !options.ownRetries;
+            return mayPass && next < bounds.deadline ? next - now : undefined;
+          });
         },
       );
     } finally {

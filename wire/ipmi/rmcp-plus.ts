@@ -181,7 +181,7 @@ async function handshake(
     username,
     bmcRandom: Buffer.from(second.bmcRandom),
     guid: Buffer.from(second.guid),
-    ...(target.kg ? { kg: target.kg } : {}),
+    kg: target.kg,
   };
   if (!sameBytes(second.code, rakp2Code(state))) {
     // RAKP 3 with a status ends the session at the BMC, which has few of them, and gets no response (§13.22).

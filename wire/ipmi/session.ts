@@ -17,9 +17,9 @@ export interface IpmiTarget {
   /** RMCP+ cipher suites (IPMI 2.0 table 22-20). The first that the BMC accepts is used. */
   readonly cipherSuites: readonly number[];
   /** K_g key, 20 bytes at most; absent: one-key login. */
-  readonly kg?: Buffer;
+  readonly kg?: Buffer | undefined;
   /** The controller behind that BMC, if the commands are for one. */
-  readonly bridge?: Bridge;
+  readonly bridge?: Bridge | undefined;
 }
 /** The resources of a session. */
 export interface SessionResources {

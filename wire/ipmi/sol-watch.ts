@@ -14,7 +14,7 @@ interface PayloadState {
   /** Absent: the BMC does not support the question. */
   readonly active?: boolean;
   /** The ID of the session that has it. */
-  readonly holder?: number;
+  readonly holder?: number | undefined;
 }
 /** §24.4, §24.5. @returns undefined without a response */
 async function payloadState(ask: Ask): Promise<PayloadState | undefined> {
@@ -23,7 +23,7 @@ async function payloadState(ask: Ask): Promise<PayloadState | undefined> {
   if (status[0] !== COMPLETION.ok || status.length < 3) return {};
   if ((status[2]! & FIRST_INSTANCE) === 0) return { active: false };
   const info = await ask(COMMANDS.getPayloadInstanceInfo, PAYLOAD_INSTANCE);
-  return { active: true, ...(info?.[0] === COMPLETION.ok && info.length >= 5 ? { holder: info.readUInt32LE(1) } : {}) };
+  return { active: true, holder: info?.[0] === COMPLETION.ok && info.length >= 5 ? info.readUInt32LE(1) : undefined };
 }
 const FIRST_INSTANCE = 0x01;
 

@@ -1,6 +1,6 @@
 /** Cipher suites of RMCP+ as a table, their keys, and sealing packets (IPMI 2.0 §13.28–13.33, table 22-20). */
 import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { encodeRmcpPlus, type Algorithms, type Packet, type Rakp1, type SessionHeader } from './codec';
+import { encodeRmcpPlus, uint32, type Algorithms, type Packet, type Rakp1, type SessionHeader } from './codec';
 
 /** The parts of a cipher suite. Hash names are node:crypto's; null: none. Lengths in bytes. */
 export interface CipherSuite extends Algorithms {
@@ -45,11 +45,6 @@ export const sameAlgorithms = (a: Algorithms, b: Algorithms): boolean =>
 
 const keyed = (suite: CipherSuite, key: Buffer, ...parts: readonly Buffer[]): Buffer =>
   suite.hash === null ? Buffer.alloc(0) : createHmac(suite.hash, key).update(Buffer.concat(parts)).digest();
-const uint32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-};
 /** Padded with zeros, or cut. */
 export const padded = (bytes: Buffer, length: number): Buffer => Buffer.concat([bytes], length);
 /** Constant in time for equal lengths. */
@@ -61,7 +56,7 @@ export interface Handshake {
   /** The user's password as bytes (K_uid; HMAC pads it with zeros itself). */
   readonly password: Buffer;
   /** K_g; absent: the password replaces it (one-key login, §13.31). */
-  readonly kg?: Buffer;
+  readonly kg?: Buffer | undefined;
   readonly consoleId: number;
   readonly bmcId: number;
   readonly consoleRandom: Buffer;

@@ -7,15 +7,15 @@ export interface ServiceSelector {
   /** `identity`, `network`, … */
   readonly serviceType: string;
   /** Absent: any. */
-  readonly serviceName?: string;
+  readonly serviceName?: string | undefined;
   /** In order of preference: `internal`, `public`, … */
   readonly interfaces: readonly string[];
   /** Absent: any. */
-  readonly region?: string;
+  readonly region?: string | undefined;
   /** The URL of the service. If set, the catalog is not read. */
-  readonly endpointOverride?: string;
+  readonly endpointOverride?: string | undefined;
   /** `v3`: replaces the version at the end of the URL. Absent: the URL as it is. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 interface Endpoint {
   readonly interface: string;

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { buildConnector, request } from 'undici';
 import { readAuthorities, readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
-import { createAgent } from '../http-agent';
+import { connectorWithFiles, createAgent } from '../http-agent';
 import type { TlsSettings } from './settings';
 
 export interface ServiceRequest {
@@ -48,24 +48,15 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** Of streamed responses: until the headers, and between two pieces of the body. */
 const STREAM_TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
 
-/** Files are read for each connection, so that changes count at once. */
 function connectorOf({ caFile, certFile, keyFile, insecure }: TlsSettings): buildConnector.connector {
-  const common = buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: !insecure });
-  if (caFile === null && certFile === null) return common;
-  const read = async () => {
+  const common = { timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: !insecure };
+  if (caFile === null && certFile === null) return buildConnector(common);
+  return connectorWithFiles(common, async () => {
     const ca = caFile === null || insecure ? undefined : [...(await readAuthorities(caFile, /(?:)/))];
     const cert = certFile === null ? undefined : await readRegularFile(certFile);
     const key = certFile === null ? undefined : await readRegularFile(keyFile ?? certFile);
     return { ...(ca ? { ca } : {}), ...(cert === undefined ? {} : { cert, key }) };
-  };
-  return (target, callback) => {
-    if (target.protocol !== 'https:') common(target, callback);
-    else
-      read().then(
-        (tls) => buildConnector({ timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: !insecure, ...tls })(target, callback),
-        (error: unknown) => callback(error as Error, null),
-      );
-  };
+  });
 }
 
 export function createExchange(tls: TlsSettings): Exchange {

@@ -169,10 +169,10 @@ function transportOf(section: ServiceName, values: Readonly<Record<string, unkno
   const selector: ServiceSelector = {
     serviceType: text('service_type') ?? section,
     interfaces: Array.isArray(interfaces) ? interfaces.map(String) : [],
-    ...(serviceName === undefined ? {} : { serviceName }),
-    ...(region === undefined ? {} : { region }),
-    ...(endpointOverride === undefined ? {} : { endpointOverride }),
-    ...(version === null ? {} : { version }),
+    serviceName,
+    region,
+    endpointOverride,
+    version: version ?? undefined,
   };
   const retries = retriesOf(values, section);
   const auth = serviceAuthType(values, section);

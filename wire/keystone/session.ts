@@ -2,6 +2,7 @@
  * A session with Keystone: authenticates this program, finds services in the catalog, and sends them requests with its token.
  * Identity API v3, Authentication and token management.
  */
+import { Readable } from 'node:stream';
 import { isObject } from '../../model/json';
 import { catalogOf, endpointOf, type Catalog, type ServiceSelector } from './catalog';
 import { createExchange, type ServiceRequest, type ServiceResponse, type StreamedResponse, type Upload } from './exchange';
@@ -59,7 +60,7 @@ interface OwnToken {
   /** Milliseconds since the epoch: another token is requested then. */
   readonly renewAt: number;
   readonly catalog: Catalog;
-  readonly projectId?: string;
+  readonly projectId?: string | undefined;
 }
 /** Milliseconds before its expiry at which a token is replaced. A short-lived token is replaced after three quarters of its lifetime. */
 const RENEWAL_MS = 120_000;
@@ -93,7 +94,7 @@ function scopeOf(scope: Scope): object {
 
 /** The body of `POST /v3/auth/tokens`. */
 export const authBody = (credentials: Credentials, scope: Scope | undefined): object => ({
-  auth: { identity: identityOf(credentials), ...(scope ? { scope: scopeOf(scope) } : {}) },
+  auth: { identity: identityOf(credentials), scope: scope && scopeOf(scope) },
 });
 
 /** Tokens and other long texts without spaces, which Keystone may repeat. Most IDs are shorter. */
@@ -136,7 +137,7 @@ function ownTokenOf({ headers, body }: ServiceResponse, now: number): OwnToken {
     id,
     renewAt: now + lifetime - Math.min(RENEWAL_MS, lifetime / 4),
     catalog: catalogOf(catalog),
-    ...(typeof projectId === 'string' ? { projectId } : {}),
+    projectId: typeof projectId === 'string' ? projectId : undefined,
   };
 }
 
@@ -183,40 +184,36 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     }
     return service.version === undefined ? endpoint : `${withoutVersion(endpoint)}/${service.version}`;
   }
+  type Headers = Readonly<Record<string, string>>;
+  /** Once more with another token if a service does not accept this one. */
+  async function withToken<T extends ServiceResponse | StreamedResponse>(
+    service: ServiceSelector,
+    path: string,
+    headers: Headers | undefined,
+    signal: AbortSignal | undefined,
+    ask: (url: string, headers: Headers) => Promise<T>,
+  ): Promise<T> {
+    for (let again = true; ; again = false) {
+      const token = await ownToken(signal);
+      const response = await ask(`${urlOf(service, token)}${path}`, { ...headers, 'x-auth-token': token.id });
+      if (response.status !== 401 || !again) return response;
+      if (response.body instanceof Readable) response.body.on('error', () => {}).destroy();
+      // The token was revoked, for instance. Another request may have replaced it already.
+      if (own === token) own = undefined;
+    }
+  }
   return {
     endpoint: async (service) => urlOf(service, await ownToken()),
     projectId: async () => (await ownToken()).projectId,
-    async stream(service, path, headers, signal) {
-      for (let again = true; ; again = false) {
-        const token = await ownToken(signal);
-        const url = `${urlOf(service, token)}${path}`;
-        const response = await exchange.stream(url, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
-        if (response.status !== 401 || !again) return response;
-        response.body.on('error', () => {}).destroy();
-        if (own === token) own = undefined;
-      }
-    },
+    stream: (service, path, headers, signal) =>
+      withToken(service, path, headers, signal, (url, all) => exchange.stream(url, all, signal).catch(throwUnreachable(url))),
     async upload(service, path, upload, headers, signal) {
       const token = await ownToken(signal);
       const url = `${urlOf(service, token)}${path}`;
       return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
     },
-    async request(service, path, request, signal) {
-      for (let again = true; ; again = false) {
-        const token = await ownToken(signal);
-        const response = await send(
-          `${urlOf(service, token)}${path}`,
-          {
-            ...request,
-            headers: { ...request.headers, 'x-auth-token': token.id },
-          },
-          { signal },
-        );
-        if (response.status !== 401 || !again) return response;
-        // The token was revoked, for instance. Another request may have replaced it already.
-        if (own === token) own = undefined;
-      }
-    },
+    request: (service, path, request, signal) =>
+      withToken(service, path, request.headers, signal, (url, headers) => send(url, { ...request, headers }, { signal })),
     close: () => exchange.close(),
   };
 }

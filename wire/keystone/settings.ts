@@ -30,7 +30,7 @@ export interface KeystoneSettings {
   readonly authUrl: string;
   readonly credentials: Credentials;
   /** Absent: the token has no scope, or that of the application credential. */
-  readonly scope?: Scope;
+  readonly scope?: Scope | undefined;
   readonly tls: TlsSettings;
 }
 
@@ -185,7 +185,7 @@ export function keystoneSettings(options: object, section: string): KeystoneSett
     section: reader.section,
     authUrl: withoutVersion(authUrl),
     credentials: credentialsOf(reader, known.method, domains),
-    ...(scope ? { scope } : {}),
+    scope,
     tls: tlsSettings(options, section),
   };
 }

@@ -35,6 +35,12 @@ export class RedfishError extends Error {
 /** Whether it is an error response, optionally with one of these statuses. */
 export const isStatus = (error: unknown, ...statuses: readonly number[]): error is RedfishError =>
   error instanceof RedfishError && error.kind === 'status' && (statuses.length === 0 || statuses.includes(error.status ?? 0));
+/** The result of the work; undefined: the service answers with this status. */
+export const unlessStatus = <T>(status: number, work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error: unknown) => {
+    if (isStatus(error, status)) return undefined;
+    throw error;
+  });
 /** Whether an error response has the message of this name, in any registry and version: `PropertyUnknown`. */
 export const hasMessage = (error: unknown, name: string): boolean =>
   error instanceof RedfishError && error.messageIds.some((id) => id === name || id.endsWith(`.${name}`));

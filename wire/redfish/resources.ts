@@ -2,7 +2,7 @@
  * Resources of a service: reading one, reading a collection, changing one, and their actions. All functions take a `SendRedfishRequest`
  * (in drivers: `redfishRequester` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
  */
-import { RedfishError, isStatus } from './errors';
+import { RedfishError, isStatus, unlessStatus } from './errors';
 import { linkOf, listOf, member, textOf, textsOf } from './json';
 import type { RedfishAnswer, RedfishMethod } from './transport';
 
@@ -44,14 +44,8 @@ export async function readLinked(
   ...names: readonly string[]
 ): Promise<RedfishResource | undefined> {
   const path = linkOf(member(body, ...names));
-  if (path === undefined) return undefined;
-  try {
-    return await readResource(ask, path);
-  } catch (error) {
-    // Services link to resources that they do not have.
-    if (isStatus(error, 404)) return undefined;
-    throw error;
-  }
+  // Services link to resources that they do not have.
+  return path === undefined ? undefined : unlessStatus(404, readResource(ask, path));
 }
 
 /** Limits of a collection. */
@@ -83,11 +77,9 @@ export const memberPaths = async (ask: SendRedfishRequest, path: string): Promis
 export async function collection(ask: SendRedfishRequest, path: string): Promise<readonly RedfishResource[]> {
   const found: RedfishResource[] = [];
   for (const [link, body] of await membersOf(ask, path)) {
-    try {
-      found.push(body === undefined ? await readResource(ask, link) : { path: link, body, etag: textOf(member(body, '@odata.etag')) });
-    } catch (error) {
-      if (!isStatus(error, 404)) throw error;
-    }
+    const expanded = body === undefined ? undefined : { path: link, body, etag: textOf(member(body, '@odata.etag')) };
+    const resource = expanded ?? (await unlessStatus(404, readResource(ask, link)));
+    if (resource) found.push(resource);
   }
   return found;
 }
@@ -98,13 +90,7 @@ export async function linkedCollection(
   ...names: readonly string[]
 ): Promise<readonly RedfishResource[] | undefined> {
   const path = linkOf(member(body, ...names));
-  if (path === undefined) return undefined;
-  try {
-    return await collection(ask, path);
-  } catch (error) {
-    if (isStatus(error, 404)) return undefined;
-    throw error;
-  }
+  return path === undefined ? undefined : unlessStatus(404, collection(ask, path));
 }
 
 /**
@@ -115,15 +101,7 @@ export async function patchResource(ask: SendRedfishRequest, resource: RedfishRe
   const { path, etag } = resource;
   const send = (form?: string): Promise<RedfishAnswer> =>
     ask('PATCH', path, { body, ...(form === undefined ? {} : { headers: { 'if-match': form } }) });
-  /** Undefined: the service answers 412. */
-  const attempt = async (form: string): Promise<RedfishAnswer | undefined> => {
-    try {
-      return await send(form);
-    } catch (error) {
-      if (isStatus(error, 412)) return undefined;
-      throw error;
-    }
-  };
+  const attempt = (form: string): Promise<RedfishAnswer | undefined> => unlessStatus(412, send(form));
   if (etag !== undefined) {
     const strong = etag.startsWith('W/') ? etag.slice(2) : undefined;
     const answer = (await attempt(etag)) ?? (strong === undefined ? undefined : await attempt(strong));
@@ -132,12 +110,7 @@ export async function patchResource(ask: SendRedfishRequest, resource: RedfishRe
     const renewed = now === undefined || now === etag ? undefined : await attempt(now);
     if (renewed) return renewed;
   }
-  try {
-    return await send();
-  } catch (error) {
-    if (!isStatus(error, 428)) throw error;
-    return send('*');
-  }
+  return (await unlessStatus(428, send())) ?? send('*');
 }
 
 /** The values that an object lists for its member of this name; undefined: none are listed, and the standard's may all be possible. */

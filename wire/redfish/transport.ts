@@ -12,18 +12,18 @@ import { lenientRequest } from './lenient';
 export interface RedfishTarget {
   /** scheme://host[:port][/prefix] */
   readonly address: string;
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
   readonly authType: 'basic' | 'session' | 'auto';
   /** false: any certificate; true: the system's certificate authorities; a path: the authorities there. */
   readonly verifyCa: boolean | string;
-  readonly tls?: { readonly minVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'; readonly ciphers?: string };
+  readonly tls?: { readonly minVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3' | undefined; readonly ciphers?: string | undefined } | undefined;
 }
 export interface RedfishAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** The path of the Location header. Its host is ignored, since services do not know the name under which we reach them. */
-  readonly location?: string;
+  readonly location?: string | undefined;
   /** Parsed JSON; undefined for an empty response. */
   readonly body: unknown;
 }
@@ -195,7 +195,7 @@ export async function evaluate(
     throw new RedfishError('status', `HTTP ${method} ${url} returned code ${status}. ${words}`, { status, messageIds, retryAfterMs });
   }
   const location = headers['location'] === undefined ? undefined : locationPath(headers['location'], url);
-  return { status, headers, body, ...(location === undefined ? {} : { location }) };
+  return { status, headers, body, location };
 }
 
 /** The connection ended before the first byte of an answer. */

@@ -8,7 +8,7 @@ export interface SwitchSettings {
   /** Lower case. Ports name their switch by this address or by `name`. */
   readonly mac: string;
   /** Absent: [ironic_networking]allowed_vlans. */
-  readonly allowedVlans?: readonly number[];
+  readonly allowedVlans?: readonly number[] | undefined;
   /** The device's settings, with the keys of networking-generic-switch. */
   readonly device: Readonly<Record<string, string>>;
 }
@@ -62,7 +62,7 @@ export function switchesIn(
       name,
       driver: given['driver_type']!,
       mac: given['mac_address']!.toLowerCase(),
-      ...(allowed === undefined ? {} : { allowedVlans: parseVlans(allowed) }),
+      allowedVlans: allowed === undefined ? undefined : parseVlans(allowed),
       device: deviceOf(given),
     };
   });

@@ -41,7 +41,7 @@ export interface InspectionData {
   /** The devices that the hook `accelerators` recognizes. */
   readonly accelerators: readonly Accelerator[];
   /** The inventory of the previous inspection; undefined if there is none, or if no hook uses it. */
-  readonly previous?: Inventory;
+  readonly previous?: Inventory | undefined;
 }
 export type HookFunction = (data: InspectionData) => readonly Change[];
 export interface Hook {

@@ -73,7 +73,7 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
 
 const waiting = ({ options }: Task): Outcome => {
   const pollEvery = options['redfish.firmware_update_status_interval'];
-  return { kind: 'wait', ...(pollEvery > 0 ? { pollEvery } : {}) };
+  return { kind: 'wait', pollEvery: pollEvery > 0 ? pollEvery : undefined };
 };
 const progressOf = (system: unknown): string | undefined => textOf(member(system, 'BootProgress', 'LastState'))?.slice(0, 100);
 /** Of a machine that is on. */
@@ -113,7 +113,7 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
     }
     const onReset = textsOf(member(view.bios.body, '@Redfish.Settings', 'SupportedApplyTimes'))?.includes('OnReset');
     const preferred = { '@odata.type': '#Settings.v1_0_0.PreferredApplyTime', ApplyTime: 'OnReset' };
-    const body = { Attributes: attributes, ...(onReset ? { '@Redfish.SettingsApplyTime': preferred } : {}) };
+    const body = { Attributes: attributes, '@Redfish.SettingsApplyTime': onReset ? preferred : undefined };
     await patchResource(view.system.ask, view.settings, body);
     await tryToSave(task);
     return restart(task, {

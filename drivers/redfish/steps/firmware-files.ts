@@ -56,7 +56,11 @@ const decodeURIComponentSafely = (name: string): string => {
  * The URL for the BMC. A file that the BMC cannot or must not fetch itself (`file://`, source `local`) is added to the boot service's
  * files. Its checksum is verified before. Throws InvalidParameterValue, DriverOperationError.
  */
-export async function firmwareUrl(task: Task, url: string, given: { source?: FirmwareSource; checksum?: string } = {}): Promise<string> {
+export async function firmwareUrl(
+  task: Task,
+  url: string,
+  given: { source?: FirmwareSource | undefined; checksum?: string } = {},
+): Promise<string> {
   const { options, node, boots } = task;
   const source = given.source ?? options['redfish.firmware_source'];
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';

@@ -22,11 +22,11 @@ import {
 
 interface Update extends FirmwareImage {
   /** Where the service reports progress; absent: it installed the image at once. */
-  readonly task_monitor?: string;
+  readonly task_monitor?: string | undefined;
   /** The update goes on, and no task shows it. */
-  readonly unseen?: boolean;
+  readonly unseen?: boolean | undefined;
   /** `versionsDigest` before the update. */
-  readonly versions_before?: string;
+  readonly versions_before?: string | undefined;
   /** Since when the task is gone. */
   readonly gone?: string;
   /** When the wait after the update began. Absent: the service has not finished yet. */
@@ -45,17 +45,17 @@ async function forget(task: Task): Promise<void> {
 }
 async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
   const [{ url, checksum, source, wait }, ...rest] = images as readonly [Update, ...Update[]];
-  const place = await firmwareUrl(task, url, { checksum, ...(source === undefined ? {} : { source }) });
+  const place = await firmwareUrl(task, url, { checksum, source });
   const versions = await versionsDigest(task);
   const { monitor, unseen } = await simpleUpdate(task, place);
   const current: Update = {
     url,
     checksum,
-    ...(source === undefined ? {} : { source }),
-    ...(wait === undefined ? {} : { wait }),
-    ...(monitor === undefined ? {} : { task_monitor: monitor }),
-    ...(unseen ? { unseen } : {}),
-    ...(versions === undefined ? {} : { versions_before: versions }),
+    source,
+    wait,
+    task_monitor: monitor,
+    unseen,
+    versions_before: versions,
   };
   // Saved before the restart: a machine that installs firmware must not be restarted twice.
   await task.saveInternal({ [UPDATES]: [current, ...rest] });

@@ -73,7 +73,7 @@ export interface FirmwareSetting {
   /** bios, bmc, or nic:NAME. */
   readonly component: string;
   readonly url: string;
-  readonly wait?: number;
+  readonly wait?: number | undefined;
 }
 const SETTING: ItemSchema = { required: ['component', 'url'], properties: { component, url: text, wait: seconds } };
 /** The argument of `firmware.update`. */
@@ -86,8 +86,8 @@ export function firmwareSettings(list: unknown): readonly FirmwareSetting[] {
 export interface FirmwareImage {
   readonly url: string;
   readonly checksum: string;
-  readonly wait?: number;
-  readonly source?: FirmwareSource;
+  readonly wait?: number | undefined;
+  readonly source?: FirmwareSource | undefined;
 }
 const IMAGE: ItemSchema = { required: ['url', 'checksum'], properties: { url: text, checksum: text, wait: seconds, source } };
 /** The argument of `management.update_firmware`. */

@@ -28,7 +28,7 @@ import {
 type Phase = 'task' | 'wait' | 'settle';
 interface Update extends FirmwareSetting {
   /** Where the service reports progress; absent: it did the update at once. */
-  readonly task_monitor?: string;
+  readonly task_monitor?: string | undefined;
   readonly phase?: Phase;
   /** When the phase began. */
   readonly since?: string;
@@ -38,11 +38,11 @@ interface Update extends FirmwareSetting {
   readonly reboot?: boolean;
   /** Network adapters: since when the task is in state Starting. */
   readonly starting?: string | undefined;
-  readonly version_before?: string;
+  readonly version_before?: string | undefined;
   /** The update goes on, and no task shows it. */
-  readonly unseen?: boolean;
+  readonly unseen?: boolean | undefined;
   /** `versionsDigest` before the update. */
-  readonly versions_before?: string;
+  readonly versions_before?: string | undefined;
   /** Since when the task is gone. */
   readonly gone?: string;
   /** Consecutive good responses. */
@@ -86,14 +86,14 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   const current: Update = {
     component,
     url,
-    ...(wait === undefined ? {} : { wait }),
-    ...(monitor === undefined ? {} : { task_monitor: monitor }),
-    ...(unseen ? { unseen } : {}),
-    ...(versions === undefined ? {} : { versions_before: versions }),
+    wait,
+    task_monitor: monitor,
+    unseen,
+    versions_before: versions,
     phase: 'task',
     since: now(task),
     with_agent: withAgent,
-    ...(before === undefined ? {} : { version_before: before }),
+    version_before: before,
   };
   await task.saveInternal({ [UPDATES]: [current, ...rest] });
   return pollLater(task);

@@ -138,7 +138,7 @@ async function sendPending(task: Task, ask: SendRedfishRequest, from: Work): Pro
 const SOON = 5;
 function waiting({ options }: Task, work: Work, quiet: boolean): Outcome {
   const interval = options['redfish.raid_config_status_interval'] || 60;
-  return { kind: 'wait', pollEvery: work.rebooted ? interval : Math.min(interval, SOON), ...(quiet ? { quiet: true } : {}) };
+  return { kind: 'wait', pollEvery: work.rebooted ? interval : Math.min(interval, SOON), quiet: quiet ? true : undefined };
 }
 const hasPending = ({ pending }: Work): boolean => Object.values(pending).some((requests) => requests.length > 0);
 

@@ -61,8 +61,8 @@ export async function simpleUpdate(task: Task, url: string): Promise<StartedUpda
   const several = systems !== undefined && (await memberPaths(ask, systems)).length > 1;
   const body = {
     ImageURI: url,
-    ...(protocol === undefined ? {} : { TransferProtocol: protocol }),
-    ...(several ? { Targets: [path] } : {}),
+    TransferProtocol: protocol,
+    Targets: several ? [path] : undefined,
   };
   const answer = await ask('POST', action.target, { body });
   const monitor = startedTask(answer);

@@ -27,13 +27,16 @@ export const commitOf = (ref) => git('rev-parse', '--verify', '--quiet', `${ref}
 /** @param {string} commit @returns {string} its short ID and its subject */
 export const nameOf = (commit) => git('log', '-1', '--format=%h (%s)', commit) ?? commit;
 
+/** The file with the ID of the last commit that landed after a comparison. */
+const LANDED = '.ci/landed';
 /**
- * The last landed commit: `main` of the remote repository that has this one, else the commit before this one. A clone may have neither.
+ * The last landed commit: that of the file, else `main` of the remote repository, else the commit before this one. A clone may have none.
  * @returns {{ commit: string, how: string } | undefined}
  */
 export function landedCommit() {
   const head = commitOf('HEAD');
   for (const [ref, how] of /** @type {const} */ ([
+    [readFileSync(join(root, LANDED), 'utf8').trim(), LANDED],
     ['origin/main', 'origin/main'],
     ['HEAD^1', 'the commit before this one'],
   ])) {
@@ -81,9 +84,9 @@ export function builtTree(commit) {
  */
 export function haveSameProgram(left, right) {
   const migrations = readdirSync(join(left, 'migrations')).filter((file) => file.endsWith('.ts'));
-  const files = [BUNDLE, 'dist/openapi.json', ...migrations.map((file) => join('migrations', file))];
+  const files = [BUNDLE, 'dist/openapi.json', 'introspection.yaml', ...migrations.map((file) => join('migrations', file))];
   return files.every((file) => {
     const [ours, theirs] = [join(left, file), join(right, file)];
-    return existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
+    return existsSync(ours) && existsSync(theirs) && readFileSync(ours).equals(readFileSync(theirs));
   });
 }

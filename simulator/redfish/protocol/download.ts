@@ -6,8 +6,8 @@ import { timeoutSignal } from '../../../wire/timeout-signal';
 
 interface Download {
   readonly url: string;
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
 }
 const DOWNLOAD_TIMEOUT_MS = 300_000;
 const MAX_BYTES = 8 * 2 ** 30;

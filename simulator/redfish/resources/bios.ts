@@ -26,7 +26,7 @@ function bios(at: SystemContext): ResourceBody {
       '@odata.type': '#Settings.v1_3_0.Settings',
       SettingsObject: link(`${at.path}/Settings`),
       SupportedApplyTimes: ['OnReset'],
-      ...(state.taken === undefined ? {} : { Time: dateTime(state.taken) }),
+      Time: state.taken === undefined ? undefined : dateTime(state.taken),
       Messages: [],
     },
     Actions: {
@@ -106,12 +106,12 @@ const entry = (attribute: BiosAttribute, index: number): ResourceBody => {
     Hidden: false,
     IsSystemUniqueProperty: unique ?? false,
     ResetRequired: readOnly === undefined,
-    ...(values && { Value: values.map((value) => ({ ValueName: value, ValueDisplayName: value })) }),
-    ...(least !== undefined && { LowerBound: least }),
-    ...(most !== undefined && { UpperBound: most }),
-    ...(type === 'Integer' && { ScalarIncrement: 1 }),
-    ...(minLength !== undefined && { MinLength: minLength }),
-    ...(maxLength !== undefined && { MaxLength: maxLength }),
+    Value: values?.map((value) => ({ ValueName: value, ValueDisplayName: value })),
+    LowerBound: least,
+    UpperBound: most,
+    ScalarIncrement: type === 'Integer' ? 1 : undefined,
+    MinLength: minLength,
+    MaxLength: maxLength,
   };
 };
 /** The AttributeRegistry: a separate file, to which /redfish/v1/Registries refers. */

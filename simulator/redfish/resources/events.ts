@@ -126,7 +126,7 @@ function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswe
     EventId,
     EventTimestamp: dateTime(service.clock.now()),
     ...more,
-    ...(OriginOfCondition === undefined ? {} : { OriginOfCondition: { '@odata.id': OriginOfCondition } }),
+    OriginOfCondition: OriginOfCondition === undefined ? undefined : { '@odata.id': OriginOfCondition },
   };
   for (const item of subscriptionsOf(service))
     if (item.eventTypes.length === 0 || item.eventTypes.includes(EventType)) service.background(send(service, item, event));

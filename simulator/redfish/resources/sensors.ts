@@ -15,9 +15,9 @@ interface ChassisSensor {
   readonly context: string;
   /** The reading while the machine is on, and while it is off (absent: there is none). */
   readonly on: number;
-  readonly off?: number;
-  readonly caution?: number;
-  readonly critical?: number;
+  readonly off?: number | undefined;
+  readonly caution?: number | undefined;
+  readonly critical?: number | undefined;
   /** The largest value that the sensor can measure. */
   readonly most: number;
 }
@@ -43,9 +43,9 @@ function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<Anal
     context,
     on: value(on),
     most: most ?? value(record.analog!.maximum),
-    ...(off !== undefined && { off: value(off) }),
-    ...(thresholds.unc !== undefined && { caution: value(thresholds.unc) }),
-    ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
+    off: off === undefined ? undefined : value(off),
+    caution: thresholds.unc === undefined ? undefined : value(thresholds.unc),
+    critical: thresholds.ucr === undefined ? undefined : value(thresholds.ucr),
   };
 }
 const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
@@ -73,8 +73,8 @@ const member = (at: SystemContext, list: string, index: number, row: ChassisSens
   ...more,
 });
 const thresholds = ({ caution, critical }: ChassisSensor): ResourceBody => ({
-  ...(caution !== undefined && { UpperThresholdNonCritical: caution }),
-  ...(critical !== undefined && { UpperThresholdCritical: critical }),
+  UpperThresholdNonCritical: caution,
+  UpperThresholdCritical: critical,
 });
 
 const thermal = (at: SystemContext): ResourceBody =>
@@ -144,8 +144,8 @@ function sensor(at: SystemContext): ResourceBody | undefined {
     ReadingRangeMax: most,
     Status: statusOf(at, row),
     Thresholds: {
-      ...(caution !== undefined && { UpperCaution: { Reading: caution, Activation: 'Increasing' } }),
-      ...(critical !== undefined && { UpperCritical: { Reading: critical, Activation: 'Increasing' } }),
+      UpperCaution: caution === undefined ? undefined : { Reading: caution, Activation: 'Increasing' },
+      UpperCritical: critical === undefined ? undefined : { Reading: critical, Activation: 'Increasing' },
     },
   });
 }

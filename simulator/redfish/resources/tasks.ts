@@ -33,7 +33,7 @@ function show(task: TaskRecord, now: number): ResourceBody {
     TaskState: STATES[phase],
     TaskStatus: phase === 'failed' ? 'Critical' : 'OK',
     StartTime: dateTime(started),
-    ...(ended === undefined ? {} : { EndTime: dateTime(ended) }),
+    EndTime: ended === undefined ? undefined : dateTime(ended),
     PercentComplete: percent(task, now),
     TaskMonitor: `${ROOT}${MONITORS}/${id}`,
     HidePayload: true,

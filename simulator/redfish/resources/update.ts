@@ -90,8 +90,7 @@ function simpleUpdate({ service }: RouteContext, body: ResourceBody): ServiceAns
     work: { kind: 'fetch', url },
     takes: service.settings.taskMs,
   });
-  const login = { ...(Username !== undefined && { username: Username }), ...(Password !== undefined && { password: Password }) };
-  if (task) service.background(fetchFirmware(service, system, task.id, { url, ...login }));
+  if (task) service.background(fetchFirmware(service, system, task.id, { url, username: Username, password: Password }));
   return answer;
 }
 

@@ -1,4 +1,4 @@
-import { loadDocument } from '../../../api/server';
+import { loadDocument } from '../../../api/schema/document';
 import { matching, useApi } from '../../support/api';
 
 const api = useApi();

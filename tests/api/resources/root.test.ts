@@ -1,4 +1,4 @@
-import { loadDocument } from '../../../api/server';
+import { loadDocument } from '../../../api/schema/document';
 import { useApi } from '../../support/api';
 import { NEWEST } from '../../support/newest';
 

@@ -2,7 +2,8 @@
 import { createHardware } from '../../../conductor/hardware/create-hardware';
 import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS } from '../../../model/records';
-import { HARDWARE, conductorOptions, interfacesOf, newMachine } from '../../support/conductor';
+import { HARDWARE, conductorOptions } from '../../support/conductor';
+import { interfacesOf, newMachine } from '../../support/machine';
 import { errorWith } from '../../support/expect';
 
 const made = (changes: Parameters<typeof conductorOptions>[0] = {}, warnings: string[] = []) =>

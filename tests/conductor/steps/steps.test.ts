@@ -12,7 +12,8 @@ import {
   type RequestedStep,
 } from '../../../conductor/steps/steps';
 import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces';
-import { conductorOptions, interfacesOf, newMachine } from '../../support/conductor';
+import { conductorOptions } from '../../support/conductor';
+import { interfacesOf, newMachine } from '../../support/machine';
 import { errorWith } from '../../support/expect';
 
 type Checking = Parameters<typeof manualSteps>[3];

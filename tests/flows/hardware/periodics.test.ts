@@ -5,7 +5,8 @@ import { done } from '../../../drivers/interfaces';
 import { createMetrics } from '../../../server/metrics';
 import type { Notification } from '../../../model/notifications';
 import type { JsonObject, NodeRecord } from '../../../model/records';
-import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
+import { conductorOptions, type Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';
 

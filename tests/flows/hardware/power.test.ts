@@ -1,6 +1,7 @@
 /** Power: what clients ask for, and the synchronisation with the machines. */
 import type { NodeChanges } from '../../../model/records';
-import { newMachine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { like } from '../../support/expect';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';

@@ -5,7 +5,8 @@
 import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
-import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { conductorOptions, HARDWARE, started, type Started } from '../../support/conductor';
+import { interfacesOf, newMachine, type Machine } from '../../support/machine';
 import { useDatabase } from '../../support/database';
 import { startIntrospectionService, type IntrospectionService, type ServiceReply } from '../../support/introspection-service';
 import { settled } from '../../support/settled';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Options } from '../../../config/options';
 import type { Inventory, JsonObject, NodeChanges } from '../../../model/records';
-import { newMachine } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { start } = useConductor();

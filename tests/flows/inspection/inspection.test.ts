@@ -1,7 +1,8 @@
 /** Inspection without a ramdisk: the node gets everything that the BMC reports, or nothing. */
 import type { InspectionFindings } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges } from '../../../model/records';
-import { newMachine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { database, start } = useConductor();

@@ -1,7 +1,8 @@
 /** The introspection service on a conductor: who may report, what a report changes, and that of two reports only one counts. */
 import { INTROSPECTION_STATES } from '../../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../../model/records';
-import { conductorOptions, gate, newMachine, type Machine, type Started } from '../../support/conductor';
+import { conductorOptions, gate, type Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';
 

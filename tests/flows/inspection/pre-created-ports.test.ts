@@ -1,7 +1,7 @@
 /** [inspector]pre_create_ports: before a machine is booted for its inspection, its ports are made of what its BMC knows. */
 import { Fault } from '../../../model/errors';
 import type { NodeRecord } from '../../../model/records';
-import { newMachine, type Machine } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { start } = useConductor();

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../model/errors';
 import type { NodeChanges } from '../../../model/records';
-import { AGENT_URL, gate, newMachine, type Started } from '../../support/conductor';
+import { AGENT_URL, gate, type Started } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';
 import { until } from '../../support/until';

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { chooseByHash } from '../../../model/ring';
 import type { NodeRecord } from '../../../model/records';
 import { testClock, type TestClock } from '../../support/clock';
-import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { gate, started, type Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useDatabase } from '../../support/database';
 import { until } from '../../support/until';
 

@@ -2,7 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, type Clock } from '../../../model/clock';
 import type { Store } from '../../../store/store';
-import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { gate, started, type Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useDatabase } from '../../support/database';
 import { until } from '../../support/until';
 

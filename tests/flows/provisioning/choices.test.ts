@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { Options } from '../../../config/options';
 import { agentAlreadyRunning, done, failed, type Step } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../../model/records';
-import { newMachine, type Machine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { database, start: startWith } = useConductor();

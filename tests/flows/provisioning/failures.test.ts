@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { done, type Step } from '../../../drivers/interfaces';
 import type { NodeChanges } from '../../../model/records';
-import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
+import { conductorOptions, type Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { like } from '../../support/expect';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';

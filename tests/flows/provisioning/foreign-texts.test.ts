@@ -2,7 +2,8 @@
 import { FLOWS } from '../../../conductor/flows';
 import { failed } from '../../../drivers/interfaces';
 import type { NodeChanges } from '../../../model/records';
-import { newMachine, type Machine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { like } from '../../support/expect';
 import { useConductor } from '../../support/use-conductor';
 

@@ -1,7 +1,8 @@
 /** The history that flows write: errors with their type and state, the beginning and end of steps, and the effect of the options. */
 import type { Options } from '../../../config/options';
 import type { NodeChanges } from '../../../model/records';
-import { newMachine, type Machine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { start: startWith } = useConductor();

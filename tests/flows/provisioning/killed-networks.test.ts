@@ -12,7 +12,8 @@ import type { Clock } from '../../../model/clock';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import { testClock } from '../../support/clock';
-import { HARDWARE, interfacesOf, newMachine, started, type Started } from '../../support/conductor';
+import { HARDWARE, started, type Started } from '../../support/conductor';
+import { interfacesOf, newMachine } from '../../support/machine';
 import { useDatabase } from '../../support/database';
 import { result, startFakeAgent, type FakeAgent } from '../../support/fakes/fake-agent';
 import { startNeutronStandIn, type Fate, type NeutronRequest } from '../../support/fakes/neutron-stand-in';
@@ -38,7 +39,8 @@ const test = interfacesOf(newMachine());
 const interfaces = {
   ...test,
   power: { test: power },
-  boot: { test: { ...test.boot['test'], validateInspection: nothing, validateRescue: nothing } },
+  // All ports get networks, since an inspection may switch off pxe_enabled.
+  boot: { test: { ...test.boot['test'], bootsFromNetwork: undefined, validateInspection: nothing, validateRescue: nothing } },
   deploy: {
     test: {
       ...customAgentDeploy,

@@ -1,5 +1,6 @@
 /** A machine's life: enrol, verify, inspect, clean, deploy, rebuild, undeploy. */
-import { AGENT_URL, newMachine } from '../../support/conductor';
+import { AGENT_URL } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { anyText } from '../../support/expect';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';

@@ -5,7 +5,8 @@ import { randomUUID } from 'node:crypto';
 import type { PlannedStep, Step } from '../../../drivers/interfaces';
 import { done } from '../../../drivers/interfaces';
 import type { NodeChanges } from '../../../model/records';
-import { newMachine, type Machine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine, type Machine } from '../../support/machine';
 import { useConductor } from '../../support/use-conductor';
 
 const { clock, start: startWith } = useConductor();

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../model/errors';
 import type { NodeChanges } from '../../../model/records';
-import { newMachine, type Started } from '../../support/conductor';
+import type { Started } from '../../support/conductor';
+import { newMachine } from '../../support/machine';
 import { like } from '../../support/expect';
 import { useConductor } from '../../support/use-conductor';
 

@@ -100,7 +100,7 @@ async function stampOf(ask: SendCommand, { info, stamp }: Source, device: Buffer
 
 /** A record, unless it is truncated. The successor is known even if the record itself cannot be read. */
 async function readOne(ask: SendCommand, source: Source, id: number): ReturnType<Parameters<typeof readChain<Buffer>>[1]> {
-  let known: { readonly id?: number; readonly next: number } | undefined;
+  let known: { readonly id?: number | undefined; readonly next: number } | undefined;
   const read = withReservation(
     () => ask(source.reserve, []),
     async (reservation) => {
@@ -113,7 +113,7 @@ async function readOne(ask: SendCommand, source: Source, id: number): ReturnType
       if (first.length < 2) throw new IpmiError('protocol', 'the BMC answered Get SDR with too few bytes');
       const next = first.readUInt16LE(0);
       const header = first.subarray(2, 2 + HEADER);
-      known = { next, ...(header.length < 2 ? {} : { id: header.readUInt16LE(0) }) };
+      known = { next, id: header.length < 2 ? undefined : header.readUInt16LE(0) };
       if (header.length < HEADER) return known;
       const body = await readPortions(header[4]!, PORTION, async (offset, count) => (await get(HEADER + offset, count)).subarray(2));
       return body.length < header[4]! ? known : { ...known, record: Buffer.concat([header, body]) };

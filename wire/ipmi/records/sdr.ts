@@ -38,9 +38,9 @@ export interface SensorRecord {
     readonly linearization: number;
     readonly factors: Factors;
     /** Raw; absent: not specified. */
-    readonly nominal?: number;
-    readonly normalMinimum?: number;
-    readonly normalMaximum?: number;
+    readonly nominal?: number | undefined;
+    readonly normalMinimum?: number | undefined;
+    readonly normalMaximum?: number | undefined;
     readonly minimum: number;
     readonly maximum: number;
     /** Raw, all six. The mask says which of them can be read. */
@@ -62,7 +62,7 @@ interface FruLocator {
   readonly name: string;
   readonly address: number;
   /** FRU device ID at that controller; absent: not a logical device. */
-  readonly device?: number;
+  readonly device?: number | undefined;
 }
 /** Event-only (§43.3) and other records have only their type, and are skipped. */
 export type SensorDataRecord = SensorRecord | FruLocator | { readonly kind: 'other'; readonly type: number };
@@ -132,9 +132,9 @@ function sensorRecord(kind: 'full' | 'compact', record: Buffer): SensorRecord | 
       factors: decodeFactors(record.subarray(24, 30)),
       maximum: record[34]!,
       minimum: record[35]!,
-      ...(nominal === undefined ? {} : { nominal }),
-      ...(normalMaximum === undefined ? {} : { normalMaximum }),
-      ...(normalMinimum === undefined ? {} : { normalMinimum }),
+      nominal,
+      normalMaximum,
+      normalMinimum,
       thresholds: { unr: record[36]!, ucr: record[37]!, unc: record[38]!, lnr: record[39]!, lcr: record[40]!, lnc: record[41]! },
     },
   };
@@ -149,5 +149,5 @@ export function decodeSdr(record: Buffer): SensorDataRecord | undefined {
   if (type !== TYPE.fru) return { kind: 'other', type };
   if (record.length < 16) return undefined;
   // Bit 7 of byte 8: a logical FRU device, identified by byte 7.
-  return { kind: 'fru', name: idString(record, 15), address: record[5]!, ...(record[7]! & 0x80 ? { device: record[6]! } : {}) };
+  return { kind: 'fru', name: idString(record, 15), address: record[5]!, device: record[7]! & 0x80 ? record[6]! : undefined };
 }

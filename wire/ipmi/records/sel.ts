@@ -7,7 +7,7 @@ export interface SelEntry {
   /** 02h: a system event; from C0h: a vendor's record, of which only the bytes are known. */
   readonly type: number;
   /** Seconds since 1970; absent: the record has no time, or the BMC's clock was not set. */
-  readonly timestamp?: number;
+  readonly timestamp?: number | undefined;
   readonly event?: {
     /** Slave address or software ID. */
     readonly generator: number;
@@ -32,7 +32,7 @@ export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
   if (bytes.length < LENGTH) return undefined;
   const [id, type, time] = [bytes.readUInt16LE(0), bytes[2]!, bytes.readUInt32LE(3)];
   const timed = type < 0xe0 && time >= FIRST_TIME && time !== 0xffff_ffff;
-  const common = { id, type, ...(timed ? { timestamp: time } : {}), bytes: Buffer.from(bytes.subarray(0, LENGTH)) };
+  const common = { id, type, timestamp: timed ? time : undefined, bytes: Buffer.from(bytes.subarray(0, LENGTH)) };
   if (type !== 0x02) return common;
   return {
     ...common,

@@ -10,7 +10,7 @@ export interface Reading {
   /** Threshold comparison (§35.14 byte 4), or which discrete states are asserted. */
   readonly states: number;
   /** Conversion factors of this reading, for sensors that are not linear. */
-  readonly factors?: Factors;
+  readonly factors?: Factors | undefined;
 }
 const NON_LINEAR = 0x70;
 
@@ -25,7 +25,7 @@ export async function readSensor(ask: SendCommand, record: SensorRecord): Promis
   if (!record.analog || record.analog.linearization < NON_LINEAR) return { raw, scanningDisabled, states };
   const factors = await ask(COMMANDS.getSensorReadingFactors, [record.number, raw], record.lun).catch(absent);
   // Byte 1 is the next reading to which other factors apply.
-  return { raw, scanningDisabled, states, ...(factors && factors.length >= 7 ? { factors: decodeFactors(factors.subarray(1)) } : {}) };
+  return { raw, scanningDisabled, states, factors: factors && factors.length >= 7 ? decodeFactors(factors.subarray(1)) : undefined };
 }
 /** Bits of the capabilities (table 43-1 byte 12) for settable values: thresholds, hysteresis. */
 const SETTABLE = { thresholds: { mask: 0x0c, is: 0x08 }, hysteresis: { mask: 0x30, is: 0x20 } } as const;

@@ -150,7 +150,7 @@ export function createRmcpPlusSessions(
       guid,
       role,
       username: Buffer.from(username),
-      ...(kg ? { kg } : {}),
+      kg,
     };
     const { bmcRandom } = session.handshake;
     const answer = encodeRakp2({ tag, status: RAKP_STATUS.ok, consoleId, bmcRandom, guid, code: rakp2Code(session.handshake) });
