@@ -53,10 +53,28 @@ export async function get<Response>(
   path: string,
   accept: (body: unknown) => Response | undefined,
 ): Promise<Response> {
+  return send(url, { method: 'GET', path }, accept);
+}
+/** @throws Error for the operator */
+export const put = (url: string | undefined, path: string, body: object): Promise<true> =>
+  send(url, { method: 'PUT', path, body }, () => true);
+
+async function send<Response>(
+  url: string | undefined,
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object },
+  accept: (body: unknown) => Response | undefined,
+): Promise<Response> {
   const base = endpoint(url, process.env);
   if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
   const response = await fetch(`${base}/v1/${path}`, {
-    headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
+    method,
+    headers: {
+      accept: 'application/json',
+      [HEADER]: 'latest',
+      ...(body ? { 'content-type': 'application/json' } : {}),
+      ...authorization(process.env),
+    },
+    ...(body ? { body: JSON.stringify(body) } : {}),
     signal: timeoutSignal(TIMEOUT_MS),
   }).catch((error: unknown) => {
     const { cause, message } = error as Error;

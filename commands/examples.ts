@@ -19,6 +19,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'token list': ['bloomery token list --json'],
   'token revoke': ['bloomery token revoke ci'],
   why: ['bloomery why node-1', 'bloomery why node-1 --json --url https://baremetal.example:6385'],
+  steps: ['bloomery steps node-1', 'bloomery steps node-1 --continue'],
   policy: ['bloomery policy list --changed'],
   'policy list': ['bloomery policy list --changed'],
   'policy show': ['bloomery policy show baremetal:node:update'],

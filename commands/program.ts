@@ -16,6 +16,7 @@ import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
 import { addTokenCommands } from './token';
+import { addStepsCommand } from './steps';
 import { addWhyCommand } from './why';
 
 const addVersionCommand = (program: Command): void =>
@@ -31,6 +32,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addDatabaseCommands,
   addTokenCommands,
   addWhyCommand,
+  addStepsCommand,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

@@ -4,14 +4,18 @@ import type { CheckResult, Readiness } from '../model/readiness';
 import { get } from './endpoint';
 import { printError, printJson, printPainted, type Paint } from './output';
 import { printable } from '../model/log';
+import type { ListedStep } from '../model/rules/step-list';
+import { stepLines } from './steps';
 
 interface WhyArguments {
   readonly url?: string;
   readonly json?: boolean;
 }
-const ask = (node: string, given: WhyArguments): Promise<Readiness> =>
+/** `steps` is absent in the answers of older servers. */
+type Answer = Readiness & { readonly steps?: readonly ListedStep[] };
+const ask = (node: string, given: WhyArguments): Promise<Answer> =>
   get(given.url, `nodes/${encodeURIComponent(node)}/readiness`, (answer) =>
-    Array.isArray((answer as Partial<Readiness> | undefined)?.checks) ? (answer as Readiness) : undefined,
+    Array.isArray((answer as Partial<Readiness> | undefined)?.checks) ? (answer as Answer) : undefined,
   );
 const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> = {
   blocks: ['✗', 31],
@@ -21,7 +25,7 @@ const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> 
 };
 
 /** Blocking checks first; passed checks last, in one line. */
-function whyPage(node: string, answer: Readiness, paint: Paint): string {
+function whyPage(node: string, answer: Answer, paint: Paint): string {
   const blocked = answer.blockers.length;
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)
@@ -41,6 +45,7 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
   return [
     head,
     `  state: ${printable(answer.provision_state)}`,
+    ...((answer.steps ?? []).length > 0 ? ['  steps:', ...stepLines(answer.steps!).map((line) => `    ${line}`)] : []),
     ...problems,
     ...rest('unknown', 'could not be checked'),
     ...rest('ok', 'passed'),

@@ -16,6 +16,7 @@ import type {
   NodeRecord,
   PortgroupRecord,
   PortRecord,
+  StepControls,
   Vif,
   Volumes,
 } from '../model/records';
@@ -186,7 +187,7 @@ export interface Step {
 }
 
 /** A step in a node's saved list (`driver_internal_info.clean_steps`, …), in the shape that clients see. */
-export interface PlannedStep {
+export interface PlannedStep extends StepControls {
   readonly step: string;
   readonly interface: string;
   readonly priority: number;

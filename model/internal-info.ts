@@ -77,6 +77,8 @@ export const INTERNAL_INFO = {
   declarative_cleaning: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
   deploy_step_index: row<number>({ owner: 'conductor', forgotten: ['deploy end'] }),
   deploy_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['deploy end'], becomes: null }),
+  /** The first steps of a list run before the ramdisk boots. `later`: it is not prepared yet. `begun`: it may be. Absent: it was booted, or is not needed. */
+  ramdisk_boot: row<'later' | 'begun'>({ owner: 'conductor', forgotten: ['steps end'] }),
   service_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['service end'] }),
   service_step_index: row<number>({ owner: 'conductor', forgotten: ['service end', 'service failure'] }),
   service_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['service end'], becomes: null }),

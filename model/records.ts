@@ -88,8 +88,25 @@ export interface VolumeTargetRecord extends ResourceRecord, VolumeTargetFields {
 export interface AllocationRecord extends ResourceRecord, Omit<AllocationFields, 'state'> {
   readonly state: 'allocating' | 'active' | 'error';
 }
+interface StepCondition {
+  readonly field: string;
+  /** Negated by a leading `!`. */
+  readonly op: string;
+  readonly value: unknown;
+}
+/** Controls of a step, as clients write them (docs/steps.md). */
+export interface StepControls {
+  /** All must hold, or the step is skipped. */
+  readonly when?: readonly StepCondition[];
+  /** What an operator is asked before the step runs. */
+  readonly confirm?: string;
+  /** Seconds for one attempt. */
+  readonly timeout?: number;
+  /** `abort`, `continue`, `retry(N)` or `retry(N, SECONDS)`. Absent: `abort`. */
+  readonly on_failure?: string;
+}
 /** A step of a deploy template (`priority`) or of a runbook (`order`). */
-export interface StepRecord {
+export interface StepRecord extends StepControls {
   readonly interface: string;
   readonly step: string;
   readonly args: JsonObject;

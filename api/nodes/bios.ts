@@ -11,13 +11,36 @@ import type { Answer, RequestOf, SomeHandlers, ApiContext } from '../pipeline/ha
 const REGISTRY_SINCE = 74;
 const BRIEF = ['name', 'value'];
 /** With the fields of the attribute registry. */
-const DETAILED =
-  'name value attribute_type allowable_values lower_bound max_length min_length read_only reset_required unique upper_bound'.split(' ');
+const DETAILED = [
+  'name',
+  'value',
+  'attribute_type',
+  'allowable_values',
+  'lower_bound',
+  'max_length',
+  'min_length',
+  'read_only',
+  'reset_required',
+  'unique',
+  'upper_bound',
+];
 /** Fields that `fields` may name, in the order of the error message. */
-const SELECTABLE = (
-  'allowable_values attribute_type created_at lower_bound links max_length min_length name node_uuid read_only reset_required unique ' +
-  'updated_at value'
-).split(' ');
+const SELECTABLE = [
+  'allowable_values',
+  'attribute_type',
+  'created_at',
+  'lower_bound',
+  'links',
+  'max_length',
+  'min_length',
+  'name',
+  'node_uuid',
+  'read_only',
+  'reset_required',
+  'unique',
+  'updated_at',
+  'value',
+];
 
 type ShownSetting = Record<string, unknown>;
 /** Times and links are always shown. `ident`: the node's identifier in links. */

@@ -12,10 +12,20 @@ import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../pi
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
-const UNSORTABLE = (
-  'properties driver_info extra instance_info driver_internal_info clean_step deploy_step raid_config target_raid_config traits ' +
-  'network_data service_step'
-).split(' ');
+const UNSORTABLE = [
+  'properties',
+  'driver_info',
+  'extra',
+  'instance_info',
+  'driver_internal_info',
+  'clean_step',
+  'deploy_step',
+  'raid_config',
+  'target_raid_config',
+  'traits',
+  'network_data',
+  'service_step',
+];
 /** Fields that are not columns of the node. */
 const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
 const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];

@@ -2,6 +2,7 @@
 import { invalid, notAcceptable } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
+import { controlsOf } from '../../model/rules/step-controls';
 import { checkPolicy } from '../pipeline/access';
 import type { RequestOf, ApiContext } from '../pipeline/handler';
 import { checkStepPolicies } from '../pipeline/step-policies';
@@ -24,11 +25,12 @@ function checkApproved({ uuid, name, traits }: RunbookRecord, node: NodeRecord, 
     );
 }
 
-const withoutPriority = ({ interface: owner, step, args, order }: StepRecord): StepRecord => ({
-  interface: owner,
-  step,
-  args,
-  ...(order === undefined ? {} : { order }),
+const withoutPriority = (step: StepRecord): StepRecord => ({
+  interface: step.interface,
+  step: step.step,
+  args: step.args,
+  ...(step.order === undefined ? {} : { order: step.order }),
+  ...controlsOf(step),
 });
 
 type ProvisionQuery = RequestOf<'setProvision'>['query'];

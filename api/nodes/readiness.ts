@@ -2,6 +2,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { readiness, waitEnd, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
+import { stepListOf } from '../../model/rules/step-list';
 import type { NodeRecord } from '../../model/records';
 import { isWaiting } from '../../model/states';
 import { nodeAccess, readableNode, REDACTED } from '../pipeline/node-access';
@@ -53,6 +54,6 @@ export const readinessHandlers = {
       conductor: conductorOf(conductors, node)?.hostname,
       probes: 'error' in probes ? probes : readableProbes(probes, node, request, context),
     };
-    return { status: 200, body: readiness(facts) };
+    return { status: 200, body: { ...readiness(facts), steps: stepListOf(facts.node) } };
   },
 } satisfies SomeHandlers;

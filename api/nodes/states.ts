@@ -19,6 +19,7 @@ import { accepted } from './machine-states';
 import { withRunbook } from './provision-runbook';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
+import { controlsProblem } from '../pipeline/steps';
 import { checkStepPolicies } from '../pipeline/step-policies';
 
 async function showStates(request: RequestOf<'showStates'>, context: ApiContext): Promise<Answer> {
@@ -119,6 +120,8 @@ async function checkSteps(
   const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
   const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
+  const wrong = controlsProblem(steps);
+  if (wrong !== undefined) throw invalid(`Invalid ${kind}_steps: ${wrong}`);
   for (const step of steps) if (step['execute_on_child_nodes']) await checkChildren(step, node, request, context);
   const names = steps.map(({ interface: item, step }) => `${String(item)}.${String(step)}`);
   const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));

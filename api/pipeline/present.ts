@@ -28,9 +28,6 @@ export const location = (base: string, path: string): Readonly<Record<string, st
 
 /** The rows of responses with all fields, by the rows of the resource and the version. */
 const ofVersions = new WeakMap<readonly FieldRow[], Map<number, readonly FieldRow[]>>();
-/** A digest of the names of such rows. */
-const digests = new WeakMap<readonly FieldRow[], string>();
-const namesOf = (rows: readonly FieldRow[]): readonly string[] => rows.map(({ name }) => name);
 function allRows(rows: readonly FieldRow[], minor: number): readonly FieldRow[] {
   let versions = ofVersions.get(rows);
   if (!versions) ofVersions.set(rows, (versions = new Map<number, readonly FieldRow[]>()));
@@ -38,7 +35,6 @@ function allRows(rows: readonly FieldRow[], minor: number): readonly FieldRow[] 
   if (known) return known;
   const shown = rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor));
   versions.set(minor, shown);
-  digests.set(shown, shapeOf(namesOf(shown)));
   return shown;
 }
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
@@ -89,7 +85,13 @@ export function viewShape(resource: string, { base, minor, rows }: View, also = 
   const from = `${resource} ${minor} ${base} ${also}`;
   const last = lastShapes.get(rows);
   if (last?.from === from) return last.shape;
-  const shape = shapeOf(resource, base, minor, digests.get(rows) ?? namesOf(rows), also);
+  const shape = shapeOf(
+    resource,
+    base,
+    minor,
+    rows.map(({ name }) => name),
+    also,
+  );
   lastShapes.set(rows, { from, shape });
   return shape;
 }

@@ -2,7 +2,7 @@
 import type { DeployTemplateRecord } from '../../model/records';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../pipeline/resource';
 import type { SomeHandlers } from '../pipeline/handler';
-import { asWritten, checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
+import { asWritten, checkStepList, masked, merged, pruned, stored } from '../pipeline/steps';
 
 const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
   schema: 'DeployTemplate',
@@ -19,7 +19,7 @@ const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
   values: { steps: ({ steps }) => masked(steps) },
   // Ironic accepts `description`, but neither stores nor shows it.
   check(values) {
-    checkDuplicates(values.steps);
+    checkStepList(values.steps);
     const { description: _, ...columns } = values;
     return columns;
   },
@@ -30,7 +30,7 @@ const TEMPLATES: Resource<DeployTemplateRecord, 'DeployTemplate'> = {
   },
   patched: (values) => ({ ...values, ...('steps' in values ? { steps: pruned(values['steps']) } : {}) }),
   checkPatched({ steps, ...values }, { record: before }) {
-    checkDuplicates(steps);
+    checkStepList(steps);
     return { ...values, steps: merged(before.steps, stored(steps)) };
   },
   update: ({ uuid }, changes, { store }) => store.deployTemplates.update(uuid, changes),

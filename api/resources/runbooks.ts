@@ -13,7 +13,7 @@ import { checkPaths } from '../pipeline/patch';
 import { createOf, listOf, recordOf, removeOf, showOf, updateOf, type Resource, type Variant } from '../pipeline/resource';
 import type { Caller } from '../../policy/caller';
 import type { Answer, Request, RequestOf, RequestOn, SomeHandlers, ApiContext } from '../pipeline/handler';
-import { checkDuplicates, masked, merged, pruned, stored } from '../pipeline/steps';
+import { checkStepList, masked, merged, pruned, stored } from '../pipeline/steps';
 import { checkStepPolicies } from '../pipeline/step-policies';
 import { checkTrait } from '../nodes/traits';
 
@@ -80,7 +80,7 @@ const RUNBOOKS: Resource<RunbookRecord, 'Runbook', NewRunbook, RunbookQuery> = {
   }),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
   check(values, { caller }, context) {
-    checkDuplicates(values.steps);
+    checkStepList(values.steps);
     checkStepPolicies(values.steps, { caller }, context);
     return { ...values, ...ownerFor(caller, values) };
   },
@@ -99,7 +99,7 @@ const RUNBOOKS: Resource<RunbookRecord, 'Runbook', NewRunbook, RunbookQuery> = {
     ...('steps' in values ? { steps: pruned(values['steps']) } : {}),
   }),
   checkPatched(values, { record: before }, _patch, { caller }, context) {
-    checkDuplicates(values.steps);
+    checkStepList(values.steps);
     checkStepPolicies(values.steps, { caller }, context);
     return { ...values, steps: merged(before.steps, stored(values.steps)) };
   },

@@ -31,6 +31,7 @@ export type Schema = Readonly<Record<string, unknown>> &
     readonly 'x-policy'?: string;
     readonly 'x-read-policy'?: string;
     readonly 'x-name'?: string;
+    readonly 'x-ours'?: true;
     readonly 'x-types'?: readonly string[];
     readonly 'x-json-schema'?: Readonly<Record<string, unknown>>;
   };

@@ -11,6 +11,8 @@ import type { Schema } from './document';
 
 /** Keywords of OpenAPI that JSON schema does not have. */
 const OF_OPENAPI = ['nullable', 'writeOnly'];
+/** Members that Ironic does not have. Its messages, which print schemas, do not show them. */
+const OURS = 'x-ours';
 /** Names of formats in messages. */
 const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
 /**
@@ -29,7 +31,9 @@ export function toJsonSchema(schema: unknown): unknown {
   const members = Object.entries({ ...source, ...source['x-json-schema'] }).filter(
     // OpenAPI requires `items`; an empty one has no meaning in JSON schema.
     ([key, value]) =>
-      !key.startsWith('x-') && !OF_OPENAPI.includes(key) && !(key === 'items' && isObject(value) && Object.keys(value).length === 0),
+      (!key.startsWith('x-') || key === OURS) &&
+      !OF_OPENAPI.includes(key) &&
+      !(key === 'items' && isObject(value) && Object.keys(value).length === 0),
   );
   return Object.fromEntries(
     members.map(([key, value]) => [
@@ -187,9 +191,11 @@ const wordsOf = (problem: Problem, siblings: readonly Problem[]): string =>
   (WORDING[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
 const everyProblem = (problems: readonly Problem[]): readonly Problem[] => problems.flatMap((problem) => [problem, ...problem.context]);
 
-/** Limits that this server adds: the largest safe integer, and its digits. Ironic's messages do not contain them. */
-const isOurBound = (key: string, value: unknown): boolean =>
-  (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) || (key === 'maxLength' && value === 15);
+/** What this server adds: members, the largest safe integer, and its digits. Ironic's messages do not contain them. */
+const isOurs = (key: string, value: unknown): boolean =>
+  (isObject(value) && value[OURS] === true) ||
+  (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) ||
+  (key === 'maxLength' && value === 15);
 /** An error as Python's jsonschema prints it: the message, the violated part of the schema, and the instance. */
 export function describeAtLength(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
@@ -201,7 +207,7 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
   const schemaPath = below(found.schemaPath.slice(0, found.schemaPath.lastIndexOf('/')), owner?.schemaPath);
   const shown = (value: unknown): string => pformat(value, WIDTH).replace(/^/gm, '    ');
   const known = JSON.parse(
-    JSON.stringify(found.parentSchema, (key, value: unknown) => (isOurBound(key, value) ? undefined : value)),
+    JSON.stringify(found.parentSchema, (key, value: unknown) => (isOurs(key, value) ? undefined : value)),
   ) as unknown;
   return (
     `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +

@@ -6,19 +6,29 @@ import type { Auth } from '../pipeline/handler';
 
 /** The policies of what the page offers only to users with the right. It offers everything else to all, and shows the API's errors. */
 const OFFERED = [
-  ...(
-    'create delete update set_provision_state set_power_state set_maintenance clear_maintenance set_boot_device validate history:get ' +
-    'inventory:get bios:get firmware:get set_raid_state traits:list traits:set list_all hardware:get get_console set_console_state'
-  )
-    .split(' ')
-    .map((operation) => `node:${operation}`),
+  ...['create', 'delete', 'update', 'set_provision_state', 'set_power_state', 'set_maintenance', 'clear_maintenance'].map(
+    (operation) => `node:${operation}`,
+  ),
+  'node:set_boot_device',
+  'node:validate',
+  'node:history:get',
+  'node:inventory:get',
+  'node:bios:get',
+  'node:firmware:get',
+  'node:set_raid_state',
+  'node:traits:list',
+  'node:traits:set',
+  'node:list_all',
+  'node:hardware:get',
+  'node:get_console',
+  'node:set_console_state',
   'conductor:get',
   ...['deploy_template', 'runbook', 'allocation', 'image', 'inspection_rule'].flatMap((kind) =>
     ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
   ),
   'runbook:list',
   'allocation:list',
-];
+] as const;
 /** With [api]project_admin_can_manage_own_nodes, these policies are enough too. */
 const OF_OWN_NODES: Readonly<Record<string, string>> = {
   'node:create': 'node:create:self_owned_node',

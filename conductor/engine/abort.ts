@@ -25,6 +25,7 @@ export async function abort(task: NodeTask): Promise<(() => Promise<void>) | und
 export async function unhold(task: NodeTask): Promise<(() => Promise<void>) | undefined> {
   const { flow } = stateRow(task.node.provision_state);
   const atOnce = (flow && FLOWS[flow].wakeAtUnhold) ?? task.node.driver_internal_info.agent_url === undefined;
-  await task.fire('unhold');
+  // If this conductor dies before it continues, the one that takes the node over polls it.
+  await task.fire('unhold', {}, atOnce ? { step_poll_every: 1 } : {});
   return atOnce ? () => wake(task, 'unhold') : undefined;
 }

@@ -1,5 +1,5 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
-import { done, failed, wait } from '../../drivers/interfaces';
+import { done, failed } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
@@ -10,21 +10,23 @@ import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
 import type { StepOutcome } from '../steps/reserved-steps';
-import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
-import { allowedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
 import {
   beforeSteps,
+  bootingLater,
   checkList,
   checkListRequest,
   cleanUpAborted,
+  isBeforeRamdisk,
   listedFlow,
   prepareForSteps,
   requestedSteps,
   runsWithoutRamdisk,
   tearDownAfterSteps,
   validateForSteps,
+  type Booted,
   type ListedSteps,
 } from './listed-steps';
 import { abortSteps } from './steps-flow';
@@ -67,11 +69,17 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
   await cacheFacts(task);
   if (isListed(task)) await beforeSteps(task, list, () => checkBeforeRamdisk(task));
   if (withoutRamdisk(task)) return clean.start(task, []);
+  const later = isListed(task) ? bootingLater(task, list) : undefined;
+  if (later) return clean.start(task, [], later);
+  const booted = await boot(task);
+  return booted.kind === 'done' ? clean.start(task, booted.steps) : booted;
+}
+async function boot(task: NodeTask): Promise<Booted> {
   const prepared = await prepareForSteps(task, list, () => task.driver.deploy.prepareCleaning(task));
   if (prepared.kind !== 'done') return prepared;
-  if (!prepared.agentRunning) return clean.start(task, []);
-  const fromAgent = await beforeSteps(task, list, () => runningAgentSteps(task, 'clean'));
-  return fromAgent ? clean.start(task, fromAgent) : wait;
+  if (!prepared.agentRunning) return { kind: 'done', steps: [] };
+  const steps = await beforeSteps(task, list, () => runningAgentSteps(task, 'clean'));
+  return steps ? { kind: 'done', steps } : { kind: 'wait' };
 }
 
 /** Checks what is known before the ramdisk runs, and saves whether the steps need a ramdisk at all. */
@@ -94,7 +102,7 @@ export const clean = listedFlow(list, {
           throw new Fault('NodeInMaintenance', { op: 'providing', node });
         if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
         const runbook = await automatedRunbook(task.context, task.node);
-        if (runbook) checkList(task, list, runbook.steps, runbook.disableRamdisk);
+        if (runbook) await checkList(task, list, runbook.steps, runbook.disableRamdisk);
         return { changes: { last_error: null, clean_step: {} }, internal: forgottenAtBegin(task, startingClean(runbook)) };
       },
     },
@@ -110,12 +118,13 @@ export const clean = listedFlow(list, {
     },
   },
   begin,
-  plan: async (task, fromAgent) => {
+  boot,
+  plan: (task, fromAgent) => {
     const offered = offeredSteps(task.driver, 'clean', fromAgent);
-    const steps = isListed(task)
-      ? manualSteps('clean', requestedSteps(task, list), offered, { withoutRamdisk: withoutRamdisk(task) })
+    const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
+    return isListed(task)
+      ? manualSteps('clean', requestedSteps(task, list), offered, checking)
       : automatedSteps('clean', offered, cleanPriorities(task.context.options));
-    task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
   },
   finish: async (task) => {
     if (!withoutRamdisk(task)) await tearDownAfterSteps(task, list);

@@ -14,7 +14,7 @@ import { restoreConsole } from '../requests/console';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { checkDeployRequest, requestedDeploySteps } from '../steps/deploy-request';
 import type { StepOutcome } from '../steps/reserved-steps';
-import { positionOf, savedList } from '../steps/running';
+import { positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
@@ -160,11 +160,13 @@ export const deploy = stepsFlow({
   begin,
   lacksAgentSteps: (task) => task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true,
   takeAgentSteps,
-  addAgentSteps: async (task) => {
-    const steps = await runningAgentSteps(task, 'deploy');
-    if (steps === undefined) return wait;
-    await planWithAgent(task, steps);
-    return done;
+  hooks: {
+    addAgentSteps: async (task) => {
+      const steps = await runningAgentSteps(task, 'deploy');
+      if (steps === undefined) return wait;
+      await planWithAgent(task, steps);
+      return done;
+    },
   },
   stepFailure: (task, reason) => {
     const { running } = positionOf(task, 'deploy');

@@ -1,5 +1,5 @@
 /** What cleaning and servicing share: a client names the steps, and the flow runs exactly these, with the ramdisk or without. */
-import type { PlannedStep } from '../../drivers/interfaces';
+import { done, type Outcome, type PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { attempt, withFailureText } from '../core/attempt';
@@ -7,9 +7,20 @@ import { forgottenAt, type InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import type { StepOutcome } from '../steps/reserved-steps';
-import { positionOf } from '../steps/running';
+import type { StepHooks } from '../steps/running';
+import { checkConditions } from '../steps/step-controls';
+import { KEYS, positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
-import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, showStep, type RequestedStep } from '../steps/steps';
+import {
+  allowedSteps,
+  checkArguments,
+  checkRequestedSteps,
+  needsRamdisk,
+  offeredSteps,
+  showStep,
+  withoutDroppedSteps,
+  type RequestedStep,
+} from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
 import type { AfterAbort } from './flow';
 import { applyOutcome, powerOffAfter } from './outcome';
@@ -32,6 +43,18 @@ export interface ListedSteps {
 
 export const runsWithoutRamdisk = ({ node }: NodeTask, { withoutRamdisk }: ListedSteps): boolean =>
   node.driver_internal_info[withoutRamdisk] === true;
+/** Whether the list has not reached its first step that needs the ramdisk. */
+export const isBeforeRamdisk = ({ node }: NodeTask): boolean => node.driver_internal_info.ramdisk_boot === 'later';
+/** A `wait` without seconds waits for the agent. */
+const isForAgent = ({ interface: owner, step, args }: RequestedStep): boolean =>
+  owner === 'power' && step === 'wait' && args?.['seconds'] === undefined;
+const needsBoot = ({ driver }: NodeTask, { kind }: ListedSteps, step: RequestedStep): boolean =>
+  isForAgent(step) || needsRamdisk(kind, [step], offeredSteps(driver, kind));
+/** Whether the list begins with steps that need no ramdisk: they run before it boots. Written with the list. */
+export const bootingLater = (task: NodeTask, list: ListedSteps): InternalChanges | undefined => {
+  const [first] = requestedSteps(task, list);
+  return first && !needsBoot(task, list, first) ? { ramdisk_boot: 'later' } : undefined;
+};
 /** The requested steps are saved in the place of the list until the list is made. */
 export const requestedSteps = (task: NodeTask, { kind }: ListedSteps): readonly RequestedStep[] =>
   withoutDroppedSteps(positionOf(task, kind).steps);
@@ -45,12 +68,13 @@ const cannot =
  * Finds the errors of a list that do not depend on the agent: arguments, and unknown steps if no agent will run. Ironic reports these
  * errors later, in `last_error`.
  */
-export function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): void {
+export async function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): Promise<void> {
   const { kind } = list;
   const steps = withoutDroppedSteps(asked);
   try {
     checkRequestedSteps(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
     checkArguments(task.driver, kind, steps);
+    await checkConditions(task, kind, steps);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     throw new Fault('InvalidParameterValue', { message: cannot(task, list)(error.message) }, { cause: error });
@@ -71,7 +95,7 @@ export async function checkListRequest(
       if (!withoutRamdisk) await validateInterface(task, 'network');
     },
   );
-  checkList(task, list, asked, withoutRamdisk);
+  await checkList(task, list, asked, withoutRamdisk);
 }
 
 /** The interfaces that the flow needs, checked again when it begins. */
@@ -94,7 +118,9 @@ export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<v
   withFailureText(
     task,
     (reason) => `Failed to tear down from ${list.noun} for node ${task.node.uuid}, reason: ${reason}`,
-    () => list.tearDown(task),
+    async () => {
+      if (!isBeforeRamdisk(task)) await list.tearDown(task);
+    },
   );
 
 async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<void> {
@@ -103,7 +129,7 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<
   const { maintenance_reason: before } = task.node;
   if (positionOf(task, kind).running)
     await task.save({ maintenance: true, fault: `${kind} failure`, maintenance_reason: before ?? reason });
-  const also = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
+  const also = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
   await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
   await task.end('fail', { [`${kind}_step`]: {}, last_error: text }, forgottenAt(`${kind} failure`));
@@ -111,7 +137,7 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<
 export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
   const { kind, noun, gerund, forgotten } = list;
   const lastError = abortedText(task, kind);
-  const reason = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
+  const reason = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = reason === undefined ? lastError : `Failed to tear down ${noun} after aborting the operation`;
   await task.write({ [`${kind}_step`]: {}, last_error: text }, forgotten);
 }
@@ -126,24 +152,45 @@ function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): str
 interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | 'begin' | 'finish' | 'abort' | 'wakeAtUnhold'> {
   readonly inMaintenance: string;
   readonly afterAbort: AfterAbort;
-  /** Makes the list of the steps that the driver and the agent offer, and saves it together with `also`. */
-  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges) => Promise<void>;
+  /** The list of the steps that the driver and the agent offer. */
+  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[]) => readonly PlannedStep[];
+  /** Boots the ramdisk. */
+  readonly boot: (task: NodeTask) => Promise<Booted>;
 }
+/** `steps`: of an agent that runs already. Otherwise the agent's next heartbeat continues the flow. */
+export type Booted = Exclude<Outcome, { readonly kind: 'done' }> | { readonly kind: 'done'; readonly steps: readonly PlannedStep[] };
 interface ListedFlow extends StepsFlow {
   /** Makes the list and runs it: the agent has reported its steps, or no ramdisk is needed. */
   start(task: NodeTask, fromAgent: readonly PlannedStep[], also?: InternalChanges): Promise<StepOutcome>;
 }
-export function listedFlow(list: ListedSteps, { plan, ...parts }: ListedFlowParts): ListedFlow {
+export function listedFlow(list: ListedSteps, { plan, boot, ...parts }: ListedFlowParts): ListedFlow {
   const { kind, noun, gerund } = list;
+  /** Makes the list, at first or again with the agent's steps, and notes it. The list keeps its position. */
+  const planned = (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void> =>
+    beforeSteps(task, list, async () => {
+      const { index = 0 } = positionOf(task, kind);
+      task.note({}, also);
+      task.note({}, savedList(kind, allowedSteps(task.context.options, kind, plan(task, fromAgent)), index));
+    });
   const start: ListedFlow['start'] = async (task, fromAgent, also = {}) => {
-    await beforeSteps(task, list, () => plan(task, fromAgent, also));
-    await recordSteps(task, kind, positionOf(task, kind).steps, 'start');
-    return flow.proceed(task, 0);
+    const { index } = positionOf(task, kind);
+    await planned(task, fromAgent, index === undefined ? also : { ...also, ramdisk_boot: undefined });
+    if (index === undefined) await recordSteps(task, kind, positionOf(task, kind).steps, 'start');
+    return flow.proceed(task, index ?? 0);
+  };
+  const bootBefore: StepHooks['boot'] = async (task, step, at) => {
+    if (task.node.driver_internal_info.ramdisk_boot === undefined || !needsBoot(task, list, step)) return undefined;
+    await task.write({ [KEYS[kind].column]: {} }, { [KEYS[kind].index]: at, ramdisk_boot: 'begun' });
+    const booted = await boot(task);
+    if (booted.kind !== 'done') return booted;
+    await planned(task, booted.steps, { ramdisk_boot: undefined });
+    return done;
   };
   const flow: ListedFlow = {
     ...stepsFlow({
       ...parts,
       kind,
+      hooks: { boot: bootBefore },
       cannotLoad: `Node failed to start the first ${noun} step`,
       timeoutText: ({ [`${kind}_step` as const]: step }) =>
         `Timeout reached while ${gerund} the node. Please check if the ramdisk responsible for the ${gerund} is running on the node. ` +

@@ -5,19 +5,21 @@ import { forgottenAt } from '../../model/internal-info';
 import { cacheFacts } from './hardware-facts';
 import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
-import { savedList } from '../steps/running';
 import { recordSteps } from '../steps/step-history';
-import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { unfinishedAbort } from './flow';
 import {
+  bootingLater,
   checkListRequest,
   cleanUpAborted,
+  isBeforeRamdisk,
   listedFlow,
   prepareForSteps,
   requestedSteps,
   runsWithoutRamdisk,
   tearDownAfterSteps,
   validateForSteps,
+  type Booted,
   type ListedSteps,
 } from './listed-steps';
 import { deferAbort } from './steps-flow';
@@ -45,11 +47,17 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
   const offered = offeredSteps(task.driver, 'service');
   const { deploy } = task.driver;
   if (deploy.prepareService && needsRamdisk('service', requestedSteps(task, list), offered)) {
-    const prepared = await prepareForSteps(task, list, async () => deploy.prepareService!(task));
-    return prepared.kind === 'done' ? service.start(task, []) : prepared;
+    const later = bootingLater(task, list);
+    if (later) return service.start(task, [], later);
+    const booted = await boot(task);
+    return booted.kind === 'done' ? service.start(task, booted.steps) : booted;
   }
   // No agent will run, so an unknown step fails when the flow reaches it.
   return service.start(task, unknownSteps(task, offered), { service_disable_ramdisk: true });
+}
+async function boot(task: NodeTask): Promise<Booted> {
+  const prepared = await prepareForSteps(task, list, async () => task.driver.deploy.prepareService!(task));
+  return prepared.kind === 'done' ? { kind: 'done', steps: [] } : prepared;
 }
 const unknownSteps = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
   requestedSteps(task, list)
@@ -97,10 +105,10 @@ export const service = listedFlow(list, {
     },
   },
   begin,
-  plan: async (task, fromAgent, also) => {
-    const offered = offeredSteps(task.driver, 'service', fromAgent);
-    const steps = manualSteps('service', requestedSteps(task, list), offered, { withoutRamdisk: withoutRamdisk(task) });
-    await task.saveInternal({ ...savedList('service', allowedSteps(task.context.options, 'service', steps), 0), ...also });
+  boot,
+  plan: (task, fromAgent) => {
+    const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
+    return manualSteps('service', requestedSteps(task, list), offeredSteps(task.driver, 'service', fromAgent), checking);
   },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');

@@ -8,7 +8,9 @@ import type { InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { agentStepsOf } from '../steps/agent-steps';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
-import { positionOf, runSteps, savedList } from '../steps/running';
+import { runSteps, type StepHooks } from '../steps/running';
+import { afterFailure, lateText, progressIn, progressOf, secondsLeft, type StepProgress } from '../steps/step-controls';
+import { positionOf, savedList } from '../steps/step-position';
 import { findStep, stepId } from '../steps/steps';
 import { completeAbort, unfinishedAbort, type Flow, type WakeReason } from './flow';
 import { applyOutcome, failFlow } from './outcome';
@@ -26,13 +28,12 @@ export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
   lacksAgentSteps(task: NodeTask): boolean;
   /** Takes the steps that the agent reported after a heartbeat. Returns whether this heartbeat needs no further work. */
   takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Promise<boolean>;
-  /** Called when a step reports that the agent runs already: adds the agent's steps to the list, after the running step. */
-  readonly addAgentSteps?: (task: NodeTask) => Promise<StepOutcome>;
+  readonly hooks: StepHooks;
 }
 export interface StepsFlow extends Flow, Pick<StepsFlowParts, 'stepFailure'> {
   readonly kind: SavedKind;
-  /** Runs the saved list from this position on. */
-  proceed(task: NodeTask, from: number): Promise<StepOutcome>;
+  /** Runs the saved list from this position on. @param begun of the first step, if it has begun before */
+  proceed(task: NodeTask, from: number, begun?: StepProgress): Promise<StepOutcome>;
 }
 
 export function stepsFlow(parts: StepsFlowParts): StepsFlow {
@@ -44,8 +45,8 @@ export function stepsFlow(parts: StepsFlowParts): StepsFlow {
       wake: (task, why, outcome) => wakeSteps(task, flow, why, outcome),
       timeout: { text: parts.timeoutText },
     },
-    proceed: async (task, from) => {
-      const outcome = await runSteps(task, kind, from, parts.addAgentSteps);
+    proceed: async (task, from, begun) => {
+      const outcome = await runSteps(task, kind, from, parts.hooks, begun);
       return outcome.kind === 'failed' ? failed(parts.stepFailure(task, outcome.reason)) : outcome;
     },
     resume: (task) => resumeSteps(task, flow),
@@ -61,10 +62,12 @@ async function resumeSteps(task: NodeTask, flow: StepsFlow): Promise<StepOutcome
   const { index, running } = positionOf(task, flow.kind);
   if (index === undefined) return flow.begin(task);
   if (!running) return flow.proceed(task, index);
+  const progress = progressOf(running);
+  if (progress.waits_for !== undefined) return flow.proceed(task, index, progressIn(progress));
   if (running.execute_on_child_nodes) return notResumable(task);
   const own = findStep(task.driver, flow.kind, running) ?? reservedStep(running);
   if (!own) return { kind: 'wait' };
-  return own.resumable ? flow.proceed(task, index) : notResumable(task);
+  return own.resumable ? flow.proceed(task, index, progressIn(progress)) : notResumable(task);
 }
 
 async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: WakeReason, outcome?: Outcome): Promise<void> {
@@ -89,16 +92,34 @@ async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, 
     return { kind: waits ? 'wait' : 'done' };
   }
   const own = findStep(task.driver, flow.kind, running);
+  // The step has no poll of its own: its time may be over, and the agent is asked before.
+  const isOnlyTimed = why === 'poll' && !own?.poll;
   if (own?.poll && why !== 'poll' && !(why === 'heartbeat' && own.pollAtHeartbeat)) return { kind: 'wait' };
   try {
     if (own?.poll) return await own.poll(task, running.args ?? {});
-    return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
+    const outcome = (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
+    return isOnlyTimed && outcome.kind === 'wait' ? { ...outcome, quiet: true } : outcome;
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
-    if (why === 'silence') return { kind: 'wait' };
+    if (why === 'silence' || isOnlyTimed) return { kind: 'wait', quiet: true };
     if (!(error instanceof Fault)) task.log.warn(`the outcome of step ${stepId(running)} cannot be read`, { error });
     return failed(flow.stepFailure(task, reasonOf(error)));
   }
+}
+
+/** The running step failed. Returns whether the flow goes on with the next step. */
+async function goesOnAfter(task: NodeTask, flow: StepsFlow, at: number, running: PlannedStep, reason: string): Promise<boolean> {
+  const next = isAbortDeferred(running) ? failed(reason) : await afterFailure(task, flow.kind, at, running, reason);
+  if (next.kind === 'failed') await failFlow(task, flow, next.reason);
+  if (next.kind === 'wait') task.context.pollLater(task.node.uuid, next.pollEvery!);
+  return next.kind === 'done';
+}
+/** Begins an attempt for which the step has waited. */
+async function beginAttempt(task: NodeTask, flow: StepsFlow, at: number, { waits_for: waits, ...progress }: StepProgress): Promise<void> {
+  task.context.stopPolling(task.node.uuid);
+  task.fireWithNext('resume', {}, { step_poll_every: undefined });
+  const begun: StepProgress = { ...progressIn(progress), ...(waits === 'operator' ? { confirmed: true } : {}) };
+  await applyOutcome(task, flow, () => flow.proceed(task, at, begun));
 }
 
 /** Continues with the list if the running step is over. */
@@ -106,30 +127,45 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
   const { kind } = flow;
   const { steps, index = 0, running } = positionOf(task, kind);
   if (running) {
-    const outcome = known ?? (await outcomeOf(task, flow, running, why));
-    if (outcome.kind === 'wait') {
-      keepWaiting(task, why, outcome);
+    const progress = progressOf(running);
+    if (progress.waits_for !== undefined) {
+      // A node leaves its hold only when the operator agrees. A pause ends with its poll.
+      const isOver = progress.waits_for === 'operator' ? why !== 'silence' : why === 'poll';
+      if (isOver) return beginAttempt(task, flow, index, progress);
+      task.context.heartbeats.stepChecked(task.node.uuid);
       return;
     }
-    if (outcome.kind === 'failed') return failFlow(task, flow, outcome.reason);
-    if ((running as { abort_after?: boolean }).abort_after) return abortAfterStep(task, flow);
+    const outcome = known ?? (await outcomeOf(task, flow, running, why));
+    const left = secondsLeft(task, progress);
+    // Nothing can stop a step that runs in the machine, so no other step may run after it.
+    if (outcome.kind === 'wait' && left === 0)
+      return failFlow(task, flow, flow.stepFailure(task, `${lateText(running)}, and may still run`));
+    if (outcome.kind === 'wait') {
+      keepWaiting(task, why, outcome, left);
+      return;
+    }
+    if (outcome.kind === 'failed' && !(await goesOnAfter(task, flow, index, running, outcome.reason))) return;
+    if (isAbortDeferred(running)) return abortAfterStep(task, flow);
   }
   const from = running ? index + 1 : index;
   // A poll that was scheduled for the finished step would count as a poll of the next step.
   task.context.stopPolling(task.node.uuid);
-  const position = { ...savedList(kind, steps, from), step_poll_every: undefined };
+  // The list may say since now that the step failed.
+  const list = running ? positionOf(task, kind).steps : steps;
+  const position = { ...savedList(kind, list, from), step_poll_every: undefined };
   // The end of a step is an event of its own (docs/reference/events.md), which a write together with the next step would not cause.
   if (running) await task.fire('resume', { [`${kind}_step`]: {} }, position);
   else task.fireWithNext('resume', {}, position);
   await applyOutcome(task, flow, () => flow.proceed(task, from));
 }
-function keepWaiting(task: NodeTask, why: WakeReason, { quiet, pollEvery }: Extract<Outcome, { kind: 'wait' }>): void {
+/** @param left seconds until the time of the step is over */
+function keepWaiting(task: NodeTask, why: WakeReason, { quiet, pollEvery }: Extract<Outcome, { kind: 'wait' }>, left = Infinity): void {
   const { node, context, clock } = task;
   context.heartbeats.stepChecked(node.uuid);
   if (why !== 'poll') return;
   if (!quiet) task.note({ provision_updated_at: timestamp(clock.now()) });
   const again = pollEvery ?? node.driver_internal_info.step_poll_every;
-  if (again !== undefined) context.pollLater(node.uuid, again);
+  if (again !== undefined) context.pollLater(node.uuid, Math.min(again, left));
 }
 
 /** `last_error` of a flow that a client aborted. */
@@ -138,10 +174,12 @@ export function abortedText(task: NodeTask, kind: SavedKind): string {
   const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
   return `By request, the ${kind} operation was aborted${during}`;
 }
+const isAbortDeferred = (running: PlannedStep): boolean => (running as { abort_after?: boolean }).abort_after === true;
 /** Marks a running step that cannot be aborted: the abort follows when the step is over. Returns whether a step was marked. */
 export async function deferAbort(task: NodeTask, kind: SavedKind): Promise<boolean> {
   const { running } = positionOf(task, kind);
-  if (!running || running.abortable) return false;
+  // A step that waits for its next attempt, or for an operator, does not run.
+  if (!running || running.abortable || progressOf(running).waits_for !== undefined) return false;
   await task.save({ [`${kind}_step`]: { ...running, abort_after: true } });
   return true;
 }

@@ -2,6 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { JsonObject, NodeRecord, RunbookRecord } from '../../model/records';
+import { controlsOf } from '../../model/rules/step-controls';
 import type { Context } from '../core/context';
 
 /** The UUID or name of the node's runbook. */
@@ -44,11 +45,12 @@ export async function automatedRunbook(context: Context, node: NodeRecord): Prom
   // A runbook without steps does not replace the node's own steps.
   if (steps.length === 0) return undefined;
   return {
-    steps: steps.map(({ interface: owner, step, args, order }) => ({
-      interface: owner,
-      step,
-      args,
-      ...(order === undefined ? {} : { order }),
+    steps: steps.map((step) => ({
+      interface: step.interface,
+      step: step.step,
+      args: step.args,
+      ...(step.order === undefined ? {} : { order: step.order }),
+      ...controlsOf(step),
     })),
     disableRamdisk: runbook.disable_ramdisk,
   };

@@ -2,10 +2,12 @@
 import type { PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { DeployTemplateRecord, JsonObject } from '../../model/records';
+import { controlsOf } from '../../model/rules/step-controls';
 import { missingTraits } from '../../model/traits';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { reservedStep } from './reserved-steps';
+import { checkConditions } from './step-controls';
 import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, stepId, type RequestedStep } from './steps';
 
 function checkTraits({ node }: NodeTask): void {
@@ -47,7 +49,13 @@ async function templatesOf({ node, context }: NodeTask): Promise<readonly Deploy
 const templateSteps = (templates: readonly DeployTemplateRecord[]): readonly RequestedStep[] =>
   withoutDroppedSteps(
     templates.flatMap(({ steps }) =>
-      steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
+      steps.map((step) => ({
+        interface: step.interface,
+        step: step.step,
+        args: step.args,
+        priority: step.priority ?? 0,
+        ...controlsOf(step),
+      })),
     ),
   );
 const userSteps = (task: NodeTask): readonly RequestedStep[] =>
@@ -103,5 +111,6 @@ export async function checkDeployRequest(
 ): Promise<void> {
   if (traits) checkTraits(task);
   await checkBootVolume(task);
-  await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && withoutDroppedSteps(asked));
+  const steps = await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && withoutDroppedSteps(asked));
+  await checkConditions(task, 'deploy', steps);
 }

@@ -1,44 +1,14 @@
-/** Runs a node's saved steps: the position in the list, one step, and the loop over them. */
+/** Runs a node's saved steps: one step, and the loop over them. */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
-import type { NodeChanges } from '../../model/records';
 import { recordSteps } from './step-history';
 import { measuredStep } from './measured-step';
 import { reservedStep, type StepOutcome } from './reserved-steps';
-import { findStep, shaped, stepId, type SavedKind } from './steps';
-import { setting, type InternalChanges, type InternalKey } from '../../model/internal-info';
+import { afterFailure, beginning, conditionsOf, limitedWait, skipStep, withinTimeout, type StepProgress } from './step-controls';
+import { KEYS, positionOf } from './step-position';
+import { findStep, stepId, type SavedKind } from './steps';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
-
-/** The column of the running step, and the keys of the saved list and position. */
-const KEYS = {
-  clean: { column: 'clean_step', list: 'clean_steps', index: 'clean_step_index' },
-  deploy: { column: 'deploy_step', list: 'deploy_steps', index: 'deploy_step_index' },
-  service: { column: 'service_step', list: 'service_steps', index: 'service_step_index' },
-} as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: InternalKey; index: InternalKey }>;
-
-interface Position {
-  readonly steps: readonly PlannedStep[];
-  /** The step that runs, or the next one to run; undefined before the list is made. */
-  readonly index: number | undefined;
-  readonly running: PlannedStep | undefined;
-}
-export function positionOf(task: NodeTask, kind: SavedKind): Position {
-  const { column, list, index } = KEYS[kind];
-  const internal = task.node.driver_internal_info;
-  const steps = Array.isArray(internal[list]) ? (internal[list] as PlannedStep[]).map(shaped) : [];
-  const running = task.node[column] as unknown as Partial<PlannedStep>;
-  return {
-    steps,
-    index: typeof internal[index] === 'number' ? internal[index] : undefined,
-    running: running.step === undefined ? undefined : (running as PlannedStep),
-  };
-}
-/** The list as keys of driver_internal_info; `index` absent: no step has begun. */
-export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
-  ...setting(KEYS[kind].list, steps),
-  ...setting(KEYS[kind].index, index),
-});
 
 /** Undefined: neither the driver nor the conductor has the step; the agent may have it. */
 function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> | undefined {
@@ -82,31 +52,65 @@ async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Prom
   }
 }
 
+/** What flows do in the middle of their list. */
+export interface StepHooks {
+  /** Called when a step reports that the agent runs already: adds the agent's steps to the list, after the running step. */
+  readonly addAgentSteps?: (task: NodeTask) => Promise<StepOutcome>;
+  /** Called before each step while the ramdisk is not booted yet. Boots it if the step needs it; undefined: it does not. */
+  readonly boot?: (task: NodeTask, step: PlannedStep, at: number) => Promise<StepOutcome | undefined>;
+}
+
 /**
  * The loop of cleaning, deployment and servicing. Each step is saved before it runs, and cleared in the write of the next. A saved step
  * runs or ran; an index without a saved step is that of the next step. Ends with `wait`, `hold`, a failure, or `done` after the last step.
- * @param addAgentSteps called when a step reports that the agent runs already: adds the agent's steps to the list, after the running step
+ * @param begun of the first step, if it has begun before
  */
 export async function runSteps(
   task: NodeTask,
   kind: SavedKind,
   from: number,
-  addAgentSteps: (task: NodeTask) => Promise<StepOutcome> = async () => done,
+  hooks: StepHooks,
+  begun?: StepProgress,
 ): Promise<StepOutcome> {
   const { column, index } = KEYS[kind];
+  let progress = begun;
   for (let at = from; ; at++) {
     task.signal.throwIfAborted();
     // Read again each time: the agent's steps may have been added to the list.
     const { steps } = positionOf(task, kind);
     const step = steps[at];
     if (!step) break;
-    await task.write({ [column]: step }, { [index]: at });
+    const condition = progress ? undefined : await conditionsOf(task, step);
+    if (condition?.skip !== undefined) {
+      await skipStep(task, kind, at, condition.skip);
+      task.note({}, { [index]: at + 1 });
+      continue;
+    }
+    const booted = condition ? undefined : await hooks.boot?.(task, step, at);
+    if (booted) {
+      if (booted.kind !== 'done') return booted;
+      at--;
+      continue;
+    }
+    if (step.confirm !== undefined && !progress?.confirmed && !condition) {
+      await task.write({ [column]: { ...step, waits_for: 'operator' } }, { [index]: at });
+      return { kind: 'hold' };
+    }
+    const running = { ...step, ...beginning(task, step, progress ?? {}) };
+    progress = undefined;
+    await task.write({ [column]: running }, { [index]: at });
     task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
-    const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
+    // Another attempt would not evaluate the conditions.
+    const isRetried = condition === undefined;
+    const ran = condition
+      ? failed(condition.failure!)
+      : await measuredStep(task, kind, step, () => withinTimeout(task, step, (limited) => runStep(limited, kind, step)));
+    const outcome =
+      ran.kind === 'failed' ? await afterFailure(task, kind, at, running, ran.reason, isRetried) : limitedWait(task, running, ran);
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
-    if ('agentRunning' in outcome) {
-      const added = await addAgentSteps(task);
+    if ('agentRunning' in outcome && hooks.addAgentSteps) {
+      const added = await hooks.addAgentSteps(task);
       if (added.kind !== 'done') return added;
       at = positionOf(task, kind).index ?? at;
     }

@@ -10,6 +10,12 @@ const flowName = (task: NodeTask, kind: SavedKind): string =>
 const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase());
 const listed = (steps: readonly object[]): string => `[${steps.map(showStep).join(', ')}]`;
 
+/** Records what became of one step while the list goes on. Written with the next write. */
+export function recordStep(task: NodeTask, kind: SavedKind, event: string): void {
+  if (!task.context.options['conductor.record_step_flows_in_history']) return;
+  const row = entryOf(task.context, task.node, { type: `${flowName(task, kind)}_step`, event, error: false });
+  if (row) task.note({}, {}, [row]);
+}
 /** Records that a flow of steps starts, ends, or stops at a step. Entries without an error are written with the next write. */
 export async function recordSteps(
   task: NodeTask,

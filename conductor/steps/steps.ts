@@ -5,7 +5,8 @@ import { Fault } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { maskSecrets } from '../../model/masks';
 import { repr } from '../../model/python';
-import type { InterfaceKind, JsonObject } from '../../model/records';
+import type { InterfaceKind, JsonObject, StepControls } from '../../model/records';
+import { CONTROL_NAMES } from '../../model/rules/step-controls';
 import { isDropped, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../../drivers/interfaces';
@@ -112,7 +113,7 @@ export const automatedSteps = (
   );
 
 /** A step as a client, a template or a runbook requests it. The API checked its shape. */
-export interface RequestedStep {
+export interface RequestedStep extends StepControls {
   readonly interface: string;
   readonly step: string;
   readonly args?: JsonObject;
@@ -125,7 +126,17 @@ export const withoutDroppedSteps = (steps: readonly object[]): readonly Requeste
   (steps as readonly RequestedStep[]).filter((step) => !isDropped(step));
 
 /** The database changes the order of an object's members. Clients expect these orders, for requested steps and for a driver's steps. */
-const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
+const MEMBERS = [
+  'interface',
+  'step',
+  'args',
+  'order',
+  'execute_on_child_nodes',
+  'limit_child_node_execution',
+  'abortable',
+  'priority',
+  ...CONTROL_NAMES,
+];
 const OWN_MEMBERS = ['step', 'priority', 'abortable', 'argsinfo', 'interface', 'requires_ramdisk'];
 export function shaped<T extends object>(step: T): T {
   const members = 'argsinfo' in step ? OWN_MEMBERS : MEMBERS;
@@ -221,7 +232,7 @@ export function checkRequestedSteps(
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: prefix + errors.join('; ') });
 }
 
-/** The steps of manual cleaning and servicing: exactly the list, in its order. Throws as `checkRequestedSteps`. */
+/** The steps of manual cleaning and servicing: exactly the list, in its order. Throws as `checkRequestedSteps`, or keeps unknown steps. */
 export function manualSteps(
   kind: 'clean' | 'service',
   asked: readonly RequestedStep[],
@@ -232,7 +243,7 @@ export function manualSteps(
   const found = offer(kind, offered);
   return asked.flatMap((step) => {
     const own: Partial<PlannedStep> | undefined = step.execute_on_child_nodes ? {} : found(step);
-    return own ? [shaped({ ...step, abortable: own.abortable ?? false, priority: own.priority ?? 0 })] : [];
+    return own || checking.unknownLater ? [shaped({ ...step, abortable: own?.abortable ?? false, priority: own?.priority ?? 0 })] : [];
   });
 }
 

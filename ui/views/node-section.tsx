@@ -36,6 +36,15 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('result', 'code:check', 'message', 'todo:what to do'),
   },
   {
+    id: 'steps',
+    policy: 'node:validate',
+    title: 'Steps',
+    path: (uuid) => `v1/nodes/${uuid}/readiness`,
+    list: 'steps',
+    columns: columns('step', 'state', 'note'),
+    none: 'No steps run.',
+  },
+  {
     policy: 'node:history:get',
     id: 'history',
     title: 'History',

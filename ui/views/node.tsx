@@ -146,6 +146,7 @@ const section = (id: string): Tab => SECTIONS.find((candidate) => candidate.id =
 const TABS: readonly Tab[] = [
   { id: 'events', title: 'Events' },
   section('why'),
+  section('steps'),
   section('history'),
   { id: 'console', title: 'Console', policy: 'node:get_console' },
   section('inventory'),

@@ -15,6 +15,7 @@ function eventText({ kind, payload }: NodeEvent): string {
   const { previous_provision_state: before, provision_state: state, power_state: power, step, number, of, last_error: error } = payload;
   if (kind === 'state') return `${textOf(before)} → ${textOf(state)}`;
   if (kind === 'power') return textOf(power);
+  if (kind === 'progress') return `${textOf(step)} ${textOf(payload['result'])} ${textOf(payload['condition'] ?? payload['next'])}`;
   if (kind === 'step') return `${textOf(step)} (${textOf(number)} of ${textOf(of)})`;
   return kind === 'error' ? textOf(error) : JSON.stringify(payload);
 }
@@ -92,7 +93,7 @@ function Steps({ all }: { readonly all: readonly NodeEvent[] }) {
 }
 export function Timeline({ uuid }: { readonly uuid: string }) {
   const all = useEvents(uuid);
-  const shown = all.filter(({ kind }) => kind !== 'progress').slice(0, MAX_EVENTS);
+  const shown = all.filter(({ kind, payload }) => kind !== 'progress' || payload['result'] !== undefined).slice(0, MAX_EVENTS);
   return (
     <>
       <Steps all={all} />

@@ -61,8 +61,8 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
     expect(node()[`${kind}_step`]).toEqual({});
   });
   it.each<[string, Outcome, readonly string[]]>([
-    ['waits for the ramdisk that a step needs', wait, ['prepare', 'wait']],
-    ['continues if the ramdisk is already running', done, ['prepare', 'a', 'r', 'done']],
+    ['runs before the ramdisk boots, up to the first step that needs it', wait, ['a', 'prepare', 'wait']],
+    ['continues if the ramdisk is already running', done, ['a', 'prepare', 'r', 'done']],
   ])('%s', async (_, prepared, expected) => {
     const steps = [without('a'), inRamdisk('r')];
     const { order, internal } = await begun(flow, { node: listing(kind, [asked('a'), asked('r')]) }, prepared, steps);

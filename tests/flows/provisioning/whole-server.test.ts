@@ -10,7 +10,7 @@ let whole: WholeServer;
 
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
-    machines: 12,
+    machines: 14,
     options: { 'conductor.check_provision_state_interval': 1, 'redfish.connection_attempts': 1, 'redfish.connection_retry_interval': 0 },
   });
 });
@@ -43,6 +43,102 @@ const set = async (uuid: string, path: string, value: unknown): Promise<void> =>
   expect(answer).toMatchObject({ status: 200 });
 };
 
+flow('steps that need no ramdisk run before it boots, and later ones after that', async () => {
+  const { uuid } = await machineIn('manageable');
+  const steps = [
+    { interface: 'power', step: 'power_off', on_failure: 'retry(2, 1)' },
+    { interface: 'power', step: 'wait', args: { seconds: 1 } },
+    { interface: 'power', step: 'power_on', confirm: 'Is the cable in port 2?' },
+    { interface: 'power', step: 'reboot', when: [{ field: 'resource_class', op: 'eq', value: 'other' }] },
+    { interface: 'deploy', step: 'erase_devices_metadata', timeout: 600 },
+  ];
+  await set(uuid, '/resource_class', 'small');
+  const refused = async (more: object): Promise<string> => {
+    const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, {
+      target: 'clean',
+      clean_steps: [{ ...steps[0], ...more }],
+    });
+    expect(answer.status).toBe(400);
+    return JSON.stringify(answer.body);
+  };
+  expect(await refused({ timeout: 'soon' })).toContain('Invalid clean_steps: [0].timeout: this is not a whole number of seconds');
+  expect(await refused({ when: [{ field: 'inventory.colour', op: 'eq', value: 1 }] })).toContain('[0].when[0].field: there is no field');
+  // Ironic's text: it names none of the members that Ironic does not have.
+  const unknown = await refused({ colour: 'red' });
+  expect(unknown).toContain("Additional properties are not allowed ('colour' was unexpected)");
+  expect(unknown).not.toMatch(/confirm|on_failure: /);
+  await whole.order(uuid, 'clean', { clean_steps: steps });
+  await whole.reach(uuid, 'clean hold');
+  expect(await whole.call('GET', `/v1/nodes/${uuid}/readiness`)).toMatchObject({
+    body: {
+      steps: [
+        { step: 'power.power_off', state: 'done' },
+        { step: 'power.wait', state: 'done' },
+        { step: 'power.power_on', state: 'waiting', note: 'waits for an operator: Is the cable in port 2?' },
+        { step: 'power.reboot', state: 'next' },
+        { step: 'deploy.erase_devices_metadata', state: 'next' },
+      ],
+    },
+  });
+  const looks = async (): Promise<unknown> => (await whole.call('GET', `/v1/nodes/${uuid}`)).body['driver_internal_info'];
+  expect(await looks()).toMatchObject({ ramdisk_boot: 'later' });
+  expect(await looks()).not.toHaveProperty('agent_url');
+  await whole.order(uuid, 'unhold');
+  await whole.reach(uuid, 'manageable');
+  const { body } = await whole.call('GET', `/v1/events?node=${uuid}&limit=500`);
+  const payloads = (body['events'] as readonly { readonly kind: string; readonly payload: Readonly<Record<string, unknown>> }[])
+    .filter(({ kind }) => kind === 'step' || kind === 'progress')
+    .map(({ payload }) => payload)
+    .filter(({ step }) => step !== undefined)
+    .map(({ step, result }) => (result === undefined ? step : `${step as string} ${result as string}`));
+  expect([...new Set(payloads)]).toEqual([
+    'power.power_off',
+    'power.wait',
+    'power.power_on',
+    'power.reboot skipped',
+    'deploy.erase_devices_metadata',
+  ]);
+});
+flow('runbooks, deploy templates and deploy steps have controls too', async () => {
+  const { uuid } = await machineIn('manageable');
+  const reboot = { interface: 'power', step: 'power_on', args: {} };
+  const controls = { on_failure: 'continue', when: [{ field: 'traits', op: 'eq', value: 'CUSTOM_CONTROLS' }] };
+  const runbook = { name: 'CUSTOM_CONTROLS', steps: [{ ...reboot, order: 1, ...controls }] };
+  expect(await whole.call('POST', '/v1/runbooks', { ...runbook, steps: [{ ...runbook.steps[0], on_failure: 'retry' }] })).toMatchObject({
+    status: 400,
+    body: { error_message: expect.stringContaining('steps[0].on_failure: this is not abort') as unknown },
+  });
+  expect(await whole.call('POST', '/v1/runbooks', runbook)).toMatchObject({ status: 201, body: { steps: [controls] } });
+  const timed = [{ op: 'add', path: '/steps/0/timeout', value: 60 }];
+  expect(await whole.call('PATCH', '/v1/runbooks/CUSTOM_CONTROLS', timed)).toMatchObject({
+    status: 200,
+    body: { steps: [{ timeout: 60 }] },
+  });
+  const template = { name: 'CUSTOM_CONTROLS', steps: [{ ...reboot, priority: 150, ...controls, confirm: 'Deploy?' }] };
+  expect(await whole.call('POST', '/v1/deploy_templates', template)).toMatchObject({
+    status: 201,
+    body: { steps: [{ confirm: 'Deploy?' }] },
+  });
+
+  await whole.call('PUT', `/v1/nodes/${uuid}/traits/CUSTOM_CONTROLS`);
+  await whole.call('PUT', '/v1/runbooks/CUSTOM_CONTROLS/traits/CUSTOM_CONTROLS');
+  await whole.order(uuid, 'clean', { runbook: 'CUSTOM_CONTROLS' });
+  await whole.reach(uuid, 'manageable');
+  await whole.order(uuid, 'provide');
+  await whole.reach(uuid, 'available');
+  await set(uuid, '/instance_info', whole.deployable({ traits: ['CUSTOM_CONTROLS'] }));
+  await whole.order(uuid, 'active', {
+    deploy_steps: [
+      { interface: 'power', step: 'reboot', args: {}, priority: 140, when: [{ field: 'traits', op: '!eq', value: 'CUSTOM_CONTROLS' }] },
+    ],
+  });
+  await whole.reach(uuid, 'deploy hold');
+  expect(await whole.call('GET', `/v1/nodes/${uuid}`)).toMatchObject({
+    body: { deploy_step: { confirm: 'Deploy?', waits_for: 'operator' } },
+  });
+  await whole.order(uuid, 'unhold');
+  await whole.reach(uuid, 'active');
+});
 flow('a machine goes from enroll to active, through a rebuild and back to available', async () => {
   const { uuid, machine } = await machineIn('manageable', { automated_clean: true });
   await whole.order(uuid, 'inspect');
