@@ -29,6 +29,7 @@ import { setRaidConfig } from './requests/raid';
 import { probeReadiness } from './requests/readiness';
 import { readSensors } from './requests/sensors';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
+import { deleteSnapshot } from './requests/snapshots';
 import { validateNode } from './requests/validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
 import { attachVif, detachVif, listVifs } from './requests/vifs';
@@ -67,6 +68,8 @@ const volume = nodeOf(({ volumeConnectors, volumeTargets }, [kind, uuid]) =>
 );
 const newPort = nodeOf(async (_store, [made]) => made as { readonly node_uuid: string });
 const driver: Route = async (_store, [name]) => ({ key: name as string, driver: name as string });
+/** Any conductor. */
+const anyone: Route = async (_store, [uuid]) => ({ key: uuid as string });
 /** Without a group, the conductor that creates the node sets its own default group. */
 const newNode: Route = async (_store, [made]) => {
   const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
@@ -110,6 +113,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   probe: { to: node, repeatable: true, run: probeReadiness },
   provision: { to: node, run: provision },
   setPower: { to: node, run: setPower },
+  deleteSnapshot: { to: anyone, run: deleteSnapshot },
   readSensors: { to: node, repeatable: true, run: readSensors },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },
   setBootDevice: { to: node, repeatable: true, run: setBootDevice },

@@ -661,6 +661,11 @@ export const OPTIONS = [
   { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },
 
   // [recorder]
+  { section: 'snapshot', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder for the files of snapshots. The processes with the roles api, conductor and boot must share it. Default: snapshots, in the state directory.' },
+  { section: 'snapshot', name: 'min_free_space', kind: 'integer', default: 1024, min: 0, ours: true, help: 'MiB that snapshots leave free in their folder. Below it, the server takes no further part of a snapshot.' },
+  { section: 'snapshot', name: 'check_interval', kind: 'integer', default: 10, min: 1, ours: true, help: 'Seconds between checks for snapshots whose file has arrived, whose flow has ended, and that are too old.' },
+  { section: 'snapshot', name: 'keep_per_node', kind: 'integer', default: 0, min: 0, ours: true, help: 'Number of available snapshots of a node that are kept; older ones are removed. 0: all.' },
+  { section: 'snapshot', name: 'keep_days', kind: 'integer', default: 0, min: 0, ours: true, help: 'Days after which a snapshot is removed. 0: never.' },
   { section: 'recorder', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Accept hardware records that recorders on running hosts push (docs/recorder.md). If the server builds the config drive of an instance, the config drive contains a token for the recorder.' },
   { section: 'recorder', name: 'interval', kind: 'integer', default: 300, min: 10, ours: true, help: 'Seconds between two pushes of a recorder. The config drive tells the recorder this value.' },
   { section: 'recorder', name: 'stale_after', kind: 'integer', default: 900, min: 1, ours: true, help: 'Seconds without a push after which a hardware record is stale.' },
@@ -713,6 +718,7 @@ type Resolved =
   | 'DEFAULT.host'
   | 'DEFAULT.my_ip'
   | 'DEFAULT.state_path'
+  | 'snapshot.directory'
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'

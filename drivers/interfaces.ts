@@ -18,6 +18,7 @@ import type {
   PortRecord,
   StepControls,
   Vif,
+  Snapshots,
   Volumes,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
@@ -78,6 +79,7 @@ export interface Task {
   readonly boots: Boots;
   readonly media: Media;
   readonly volumes: Volumes;
+  readonly snapshots: Snapshots;
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;

@@ -10,6 +10,7 @@ import type {
   PortFields,
   PortgroupFields,
   RunbookFields,
+  SnapshotFields,
   VolumeConnectorFields,
   VolumeTargetFields,
 } from './fields';
@@ -120,6 +121,12 @@ export interface DeployTemplateRecord extends ResourceRecord, Steps, Omit<Deploy
 export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields, 'steps'> {}
 /** An image with a name; its fields are those of instance_info. */
 export interface ImageRecord extends ResourceRecord, ImageFields {}
+/** An image of a disk of a node (docs/snapshots.md). */
+export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'state'> {
+  readonly state: SnapshotState;
+}
+/** A file is complete when its snapshot is `available`. `storing`: the whole file has arrived, and is checked. */
+type SnapshotState = 'queued' | 'saving' | 'storing' | 'available' | 'failed';
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {
@@ -244,6 +251,18 @@ export interface Volumes {
   connectors(nodeUuid: string): Promise<readonly VolumeConnectorRecord[]>;
   saveProperties(targetUuid: string, properties: JsonObject): Promise<void>;
   removeTargets(nodeUuid: string): Promise<void>;
+}
+
+/** The snapshots of nodes. */
+export interface Snapshots {
+  /** Throws RecordNotFound. */
+  find(uuid: string): Promise<SnapshotRecord>;
+  /** A snapshot in another of these states counts as not found. */
+  update(
+    uuid: string,
+    changes: ChangesOf<SnapshotRecord>,
+    only?: { readonly state: readonly SnapshotRecord['state'][] },
+  ): Promise<SnapshotRecord>;
 }
 
 /** What a medium is for: boot image, ramdisk parameters, config drive, or virtual media of users. A node has at most one for each. */

@@ -4,8 +4,9 @@ import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
 import { isReadOnly, openToRead } from './disk/guard';
 import { rootDisk, usableDisks } from '../model/agent/root-disk';
 import { saveDisk } from './disk/save';
+import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
-import { readSaveArguments } from '../model/agent/save-arguments';
+import { readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
 import { readWriteArguments } from '../model/agent/write-arguments';
 import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
@@ -46,6 +47,7 @@ export const STEPS: readonly StepRow[] = [
   },
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
+  { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
 ];
 
 /** The steps of a kind in the API's form. */
@@ -133,28 +135,39 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
   }
 }
 
+/** The disk that the hints select; undefined: the root disk. */
+const savedDisk = async (machine: Machine, hints: JsonObject | undefined): Promise<FoundDisk> =>
+  hints ? rootDisk(disksOf(machine), { ...machine.state.node, instance_info: { root_device: hints } }) : waitForRootDisk(machine);
+
 async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
-  const { parameters, state, clock, log, fetching } = machine;
   const { url, checksumUrl, rootDevice } = readSaveArguments(args);
-  const disk = rootDevice
-    ? rootDisk(disksOf(machine), { ...state.node, instance_info: { root_device: rootDevice } })
-    : await waitForRootDisk(machine);
+  const disk = await savedDisk(machine, rootDevice);
   const device = await openToRead(disk);
   try {
-    const { imageRetries: retries, imageRetryInterval } = parameters;
-    const saved = await saveDisk({
-      device,
-      url,
-      checksumUrl,
-      fetching,
-      retries,
-      retryIntervalMs: imageRetryInterval * 1000,
-      progress,
-      clock,
-      log,
-    });
-    return { ...saved, disk: disk.name };
+    return { ...(await saveDisk({ ...sending(machine), device, url, checksumUrl, progress })), disk: disk.name };
   } finally {
     await device.close();
   }
 }
+
+async function snapshotStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
+  const { uuid, rootDevice } = readSnapshotArguments(args);
+  const { api } = machine.state;
+  if (!api) throw new AgentError('ServicingError', 'the agent has no token for the API');
+  const disk = await savedDisk(machine, rootDevice);
+  const device = await openToRead(disk);
+  try {
+    const url = `${api.url.replace(/(?<!\/)\/+$/, '')}/v1/snapshots/${uuid}`;
+    return { ...(await sendSnapshot({ ...sending(machine), device, url, token: api.token, progress })), disk: disk.name };
+  } finally {
+    await device.close();
+  }
+}
+
+const sending = ({ parameters: { imageRetries, imageRetryInterval }, clock, log, fetching }: Machine) => ({
+  fetching,
+  retries: imageRetries,
+  retryIntervalMs: imageRetryInterval * 1000,
+  clock,
+  log,
+});

@@ -34,7 +34,16 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/watched-file',
     'wire/worker-thread',
   ],
-  'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
+  'api/http': [
+    'config/options',
+    'model',
+    'store/sql',
+    'store/store',
+    'wire/bounded-json',
+    'wire/http/client-limits',
+    'wire/shares',
+    'wire/snapshot-files',
+  ],
   'api/introspection': [
     'api/auth',
     'api/http',
@@ -77,9 +86,11 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/conductor',
     'config/options',
     'model',
+    'model/agent',
     'model/rules',
     'policy',
     'store/store',
+    'wire/snapshot-files',
   ],
   'api/schema': ['api/http', 'model'],
   'api/ui': [
@@ -244,6 +255,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'model',
     'store/store',
+    'wire/snapshot-files',
   ],
   'conductor/rpc': [
     'conductor/conductor',

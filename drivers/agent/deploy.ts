@@ -6,6 +6,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/agent/hints';
 import { diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-arguments';
 import { repr } from '../../model/python';
+import { snapshotStep } from './snapshot';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
@@ -174,6 +175,7 @@ export const deploymentSteps = (own: Readonly<Record<string, readonly [priority:
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
   saveDisk,
+  snapshotStep,
 ];
 
 export const agentDeploy = {

@@ -1,4 +1,5 @@
-/** The arguments of the agent's step save_disk. The conductor checks them when they are set, and the agent before it reads the disk. */
+/** The arguments of the agent's steps save_disk and snapshot. The conductor checks them when they are set, and the agent before it reads the disk. */
+import { isUuid } from '../idents';
 import type { JsonObject } from '../records';
 import { reasonOf } from '../errors';
 import { AgentError } from './errors';
@@ -23,6 +24,9 @@ export function diskHintsProblem(value: unknown): string | undefined {
   }
 }
 
+export const snapshotProblem = (value: unknown): string | undefined =>
+  typeof value === 'string' && isUuid(value) ? undefined : 'must be the UUID of a snapshot';
+
 interface SaveArguments {
   readonly url: string;
   /** Gets a line with the SHA-256 checksum and the name of the file. */
@@ -30,18 +34,32 @@ interface SaveArguments {
   /** Undefined: the root disk. */
   readonly rootDevice: JsonObject | undefined;
 }
-/** Throws AgentError. */
-export function readSaveArguments({ url, checksum_url: checksumUrl, root_device: hints }: JsonObject): SaveArguments {
-  const problems = [
-    ['url', uploadUrlProblem(url)],
-    ['checksum_url', (checksumUrl ?? null) === null ? undefined : uploadUrlProblem(checksumUrl)],
-    ['root_device', (hints ?? null) === null ? undefined : diskHintsProblem(hints)],
-  ] as const;
+const given = <Value>(value: Value | null | undefined): value is Value => (value ?? null) !== null;
+function refuse(problems: readonly (readonly [name: string, problem: string | undefined])[]): void {
   const wrong = problems.find(([, problem]) => problem !== undefined);
   if (wrong) throw new AgentError('InvalidCommandParamsError', `${wrong[0]} ${wrong[1]}`);
+}
+/** Throws AgentError. */
+export function readSaveArguments({ url, checksum_url: checksumUrl, root_device: hints }: JsonObject): SaveArguments {
+  refuse([
+    ['url', uploadUrlProblem(url)],
+    ['checksum_url', given(checksumUrl) ? uploadUrlProblem(checksumUrl) : undefined],
+    ['root_device', given(hints) ? diskHintsProblem(hints) : undefined],
+  ]);
   return {
     url: url as string,
     checksumUrl: (checksumUrl as string | null | undefined) ?? undefined,
     rootDevice: (hints as JsonObject | null | undefined) ?? undefined,
   };
+}
+/** Throws AgentError. */
+export function readSnapshotArguments({ snapshot, root_device: hints }: JsonObject): {
+  readonly uuid: string;
+  readonly rootDevice: JsonObject | undefined;
+} {
+  refuse([
+    ['snapshot', snapshotProblem(snapshot)],
+    ['root_device', given(hints) ? diskHintsProblem(hints) : undefined],
+  ]);
+  return { uuid: snapshot as string, rootDevice: (hints as JsonObject | null | undefined) ?? undefined };
 }

@@ -1,6 +1,7 @@
 /**
- * Makes a qcow2 image (QEMU docs/interop/qcow2, version 3) of a disk, without clusters of zeros, the others compressed. The image is read
- * from its beginning to its end, so it can be streamed: the disk is read once to learn the sizes, and once more for the content.
+ * Makes a qcow2 image (QEMU docs/interop/qcow2, version 3) of a disk, without clusters of zeros, the others compressed. A receiver that takes
+ * bytes at any position gets its data first and its tables last, from one reading of the disk (`streamedImage`). For one that takes the
+ * file from its beginning to its end (`imageOf`), the disk is read once to learn the sizes, and once more for the content.
  */
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
@@ -69,7 +70,7 @@ async function* clustersOf(device: SourceDisk, clusterSize: number, signal: Abor
   }
 }
 
-interface Layout {
+interface Room {
   readonly clusterBits: number;
   readonly l1Entries: number;
   /** Clusters of the file, in this order after the header: L1 table, L2 tables, table of reference counts, blocks of reference counts. */
@@ -79,6 +80,8 @@ interface Layout {
   readonly refcountBlocks: number;
   /** Offset of the first data, in bytes. */
   readonly dataStart: number;
+}
+interface Layout extends Room {
   readonly size: number;
 }
 
@@ -95,15 +98,15 @@ function placeAll(sizes: Int32Array, clusterSize: number, from: number, place: (
   return end;
 }
 
-function layoutOf(diskSize: number, clusterBits: number, sizes: Int32Array): Layout {
+/** @param tables the L2 tables, of all that the disk may need @param dataClusters the most clusters of data */
+function roomFor(
+  { diskSize, clusterBits }: { readonly diskSize: number; readonly clusterBits: number },
+  tables: readonly number[],
+  dataClusters: number,
+): Room {
   const clusterSize = 2 ** clusterBits;
-  const ofTable = clusterSize / 8;
-  const l1Entries = Math.ceil(Math.ceil(diskSize / clusterSize) / ofTable);
+  const l1Entries = tablesOf(diskSize, clusterBits);
   const l1Clusters = Math.ceil((l1Entries * 8) / clusterSize);
-  const tables = Array.from({ length: l1Entries }, (_, table) => table).filter((table) =>
-    sizes.subarray(table * ofTable, (table + 1) * ofTable).some((size) => size !== 0),
-  );
-  const dataClusters = Math.ceil(placeAll(sizes, clusterSize, 0, () => {}) / clusterSize);
   const others = 1 + l1Clusters + tables.length + dataClusters;
   // The blocks count themselves too.
   let [refcountBlocks, refcountTableClusters] = [1, 1];
@@ -114,8 +117,19 @@ function layoutOf(diskSize: number, clusterBits: number, sizes: Int32Array): Lay
     [refcountBlocks, refcountTableClusters] = [blocks, table];
   }
   const dataStart = (1 + l1Clusters + tables.length + refcountTableClusters + refcountBlocks) * clusterSize;
-  const size = dataStart + dataClusters * clusterSize;
-  return { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters, refcountBlocks, dataStart, size };
+  return { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters, refcountBlocks, dataStart };
+}
+const tablesOf = (diskSize: number, clusterBits: number): number => Math.ceil(Math.ceil(diskSize / 2 ** clusterBits) / (2 ** clusterBits / 8));
+
+function layoutOf(diskSize: number, clusterBits: number, sizes: Int32Array): Layout {
+  const clusterSize = 2 ** clusterBits;
+  const ofTable = clusterSize / 8;
+  const tables = Array.from({ length: tablesOf(diskSize, clusterBits) }, (_, table) => table).filter((table) =>
+    sizes.subarray(table * ofTable, (table + 1) * ofTable).some((size) => size !== 0),
+  );
+  const dataClusters = Math.ceil(placeAll(sizes, clusterSize, 0, () => {}) / clusterSize);
+  const room = roomFor({ diskSize, clusterBits }, tables, dataClusters);
+  return { ...room, size: room.dataStart + dataClusters * clusterSize };
 }
 
 function headerOf(diskSize: number, { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters }: Layout): Buffer {
@@ -187,16 +201,25 @@ function* frontOf(diskSize: number, sizes: Int32Array, layout: Layout): Generato
   yield Buffer.from(counts.buffer).swap16();
 }
 
+/** The size of clusters that a disk needs, at least `least`. Throws for a disk that is too large. */
+function clusterBitsFor({ path, size }: SourceDisk, least: number): number {
+  const bits = Math.max(least, Math.ceil(Math.log2(size / MAX_CLUSTERS)));
+  if (bits > LARGEST_CLUSTER_BITS) throw new Error(`${path} of ${size} bytes is too large for an image`);
+  return bits;
+}
+/** Bytes between the end of the data and the place of the next cluster. */
+const gapBefore = (stored: Buffer, end: number, clusterSize: number): number =>
+  stored.length === clusterSize ? (clusterSize - (end % clusterSize)) % clusterSize : 0;
+const sizeOf = (stored: Buffer | undefined, clusterSize: number): number =>
+  stored?.length === clusterSize ? AS_IT_IS : (stored?.length ?? 0);
+
 /** Reads the disk once. @param progress called with the bytes that have been read, in both passes */
 export async function imageOf(device: SourceDisk, signal: AbortSignal, progress: (bytes: number) => void): Promise<DiskImage> {
-  const fitting = Math.ceil(Math.log2(device.size / MAX_CLUSTERS));
-  const clusterBits = Math.max(SMALLEST_CLUSTER_BITS, fitting);
-  if (clusterBits > LARGEST_CLUSTER_BITS) throw new Error(`${device.path} of ${device.size} bytes is too large for an image`);
+  const clusterBits = clusterBitsFor(device, SMALLEST_CLUSTER_BITS);
   const clusterSize = 2 ** clusterBits;
   const sizes = new Int32Array(Math.ceil(device.size / clusterSize));
-  const sizeOf = (stored: Buffer | undefined): number => (stored?.length === clusterSize ? AS_IT_IS : (stored?.length ?? 0));
   for await (const clusters of clustersOf(device, clusterSize, signal)) {
-    for (const { index, stored } of clusters) sizes[index] = sizeOf(stored);
+    for (const { index, stored } of clusters) sizes[index] = sizeOf(stored, clusterSize);
     progress((clusters.at(-1)!.index + 1) * clusterSize);
   }
   const layout = layoutOf(device.size, clusterBits, sizes);
@@ -208,9 +231,9 @@ export async function imageOf(device: SourceDisk, signal: AbortSignal, progress:
       for await (const clusters of clustersOf(device, clusterSize, signal)) {
         const parts: Buffer[] = [];
         for (const { index, stored } of clusters) {
-          if (sizeOf(stored) !== sizes[index]) throw new Error(`${device.path} has changed while it was read`);
+          if (sizeOf(stored, clusterSize) !== sizes[index]) throw new Error(`${device.path} has changed while it was read`);
           if (stored === undefined) continue;
-          const gap = stored.length === clusterSize ? (clusterSize - (end % clusterSize)) % clusterSize : 0;
+          const gap = gapBefore(stored, end, clusterSize);
           if (gap > 0) parts.push(Buffer.alloc(gap));
           parts.push(stored);
           end += gap + stored.length;
@@ -221,4 +244,45 @@ export async function imageOf(device: SourceDisk, signal: AbortSignal, progress:
       if (end < layout.size) yield Buffer.alloc(layout.size - end);
     },
   };
+}
+
+interface StreamedImage {
+  /** Bytes of the file. */
+  readonly size: number;
+  /** Bytes of the tables at its beginning. */
+  readonly front: number;
+}
+/** Large clusters: few tables, for which there is room at the beginning of the file whatever the disk has. */
+const STREAMED_CLUSTER_BITS = 20;
+/** Reads the disk once. Yields bytes with their positions in the file: all data in its order, then the tables at the beginning. */
+export async function* streamedImage(
+  device: SourceDisk,
+  signal: AbortSignal,
+  progress: (bytes: number) => void,
+): AsyncGenerator<readonly [position: number, bytes: Buffer], StreamedImage> {
+  const clusterBits = clusterBitsFor(device, STREAMED_CLUSTER_BITS);
+  const clusterSize = 2 ** clusterBits;
+  const sizes = new Int32Array(Math.ceil(device.size / clusterSize));
+  const tables = Array.from({ length: tablesOf(device.size, clusterBits) }, (_, table) => table);
+  const room = roomFor({ diskSize: device.size, clusterBits }, tables, sizes.length);
+  let end = room.dataStart;
+  for await (const clusters of clustersOf(device, clusterSize, signal)) {
+    for (const { index, stored } of clusters) {
+      sizes[index] = sizeOf(stored, clusterSize);
+      if (stored === undefined) continue;
+      const gap = gapBefore(stored, end, clusterSize);
+      if (gap > 0) yield [end, Buffer.alloc(gap)];
+      yield [end + gap, stored];
+      end += gap + stored.length;
+    }
+    progress(Math.min(device.size, (clusters.at(-1)!.index + 1) * clusterSize));
+  }
+  const size = Math.ceil(end / clusterSize) * clusterSize;
+  if (end < size) yield [end, Buffer.alloc(size - end)];
+  let position = 0;
+  for (const bytes of frontOf(device.size, sizes, { ...room, size })) {
+    yield [position, bytes];
+    position += bytes.length;
+  }
+  return { size, front: room.dataStart };
 }

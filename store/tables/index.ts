@@ -8,6 +8,7 @@ import type {
   InspectionRuleRecord,
   PortgroupRecord,
   RunbookRecord,
+  SnapshotRecord,
   VolumeConnectorRecord,
   VolumeTargetRecord,
 } from '../../model/records';
@@ -71,6 +72,10 @@ export const TABLES = {
   images: resourceTable<ImageRecord, 'name' | 'image_source'>({
     table: 'images',
     columns: fields.IMAGE_FIELDS,
+  }),
+  snapshots: resourceTable<SnapshotRecord, 'node_uuid' | 'state'>({
+    table: 'snapshots',
+    columns: fields.SNAPSHOT_FIELDS,
   }),
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',

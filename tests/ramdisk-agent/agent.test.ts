@@ -126,7 +126,7 @@ function boot(
     root,
     retire: () => {},
     temporary: root,
-    state: { node: {}, config: {}, partitionUuids: null },
+    state: { node: {}, config: {}, partitionUuids: null, api: null },
     ...more,
   };
   stop = new AbortController();
