@@ -15,6 +15,7 @@ import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
+import { addSnapshotCommands } from './snapshot';
 import { addTokenCommands } from './token';
 import { addStepsCommand } from './steps';
 import { addWhyCommand } from './why';
@@ -33,6 +34,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addTokenCommands,
   addWhyCommand,
   addStepsCommand,
+  addSnapshotCommands,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

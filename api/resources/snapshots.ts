@@ -72,14 +72,8 @@ const SNAPSHOTS: Resource<SnapshotRecord, 'Snapshot', NewSnapshot> = {
   strict: true,
   table: ({ store }) => store.snapshots,
   projects: async ({ owner }) => ({ owner, lessee: null }),
-  hidden: ['snapshot:get', (ident) => new Fault('RecordNotFound', { resource: 'Snapshot', ident })],
   projectOf: (request, context) => projectOfList(request, context, 'snapshot'),
-  async filter(request, context, project) {
-    const ident = request.params['node_ident'];
-    if (ident === undefined) return { ownedOrPublic: project };
-    const { uuid } = await visibleNode(ident, request, context);
-    return { where: { node_uuid: uuid }, ownedOrPublic: project };
-  },
+  filter: async (_request, _context, project) => ({ ownedOrPublic: project }),
   check: checkNew,
   create: begin,
   find: async (patch, request, context) => {
@@ -134,8 +128,14 @@ async function putPart(request: RequestOf<'putSnapshotPart'>, context: ApiContex
 
 export const snapshotHandlers = {
   listSnapshots: (request, context) => listOf(SNAPSHOTS, request, context),
-  listNodeSnapshots: (request, context) =>
-    listOf(SNAPSHOTS, request, context, { path: `nodes/${request.params.node_ident}/snapshots` }),
+  listNodeSnapshots: async (request, context) => {
+    const { uuid } = await visibleNode(request.params.node_ident, request, context);
+    const ofNode: typeof SNAPSHOTS = {
+      ...SNAPSHOTS,
+      filter: async (_request, _context, project) => ({ where: { node_uuid: uuid }, ownedOrPublic: project }),
+    };
+    return listOf(ofNode, request, context, { path: `nodes/${request.params.node_ident}/snapshots` });
+  },
   createSnapshot: (request, context) => createOf(SNAPSHOTS, request, context),
   showSnapshot: (request, context) => showOf(SNAPSHOTS, request, context, (snapshot) => (snapshot.public ? [] : ['snapshot:get'])),
   updateSnapshot: (request, context) => updateOf(SNAPSHOTS, request, context),

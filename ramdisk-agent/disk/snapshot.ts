@@ -22,7 +22,7 @@ interface SnapshotOptions {
   readonly clock: Clock;
   readonly log: Log;
 }
-export interface SentSnapshot extends PartsReport {
+interface SentSnapshot extends PartsReport {
   /** Bytes of the disk. */
   readonly disk_size: number;
 }

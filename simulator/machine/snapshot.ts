@@ -2,7 +2,17 @@
 import { AgentError } from '../../model/agent/errors';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import { digestOfParts, sha256 } from '../../wire/snapshot-files';
-import type { CommandHost } from './agent-commands';
+import type { HttpClient } from '../http';
+import type { DiskContent } from './image';
+
+/** The parts of an agent and its machine that a snapshot needs. */
+interface SnapshotHost {
+  readonly http: HttpClient;
+  readonly signal: AbortSignal;
+  contentOf(disk: string): DiskContent | undefined;
+  /** The API and the token of the agent; undefined: it has none yet. */
+  api(): { readonly url: string; readonly token: string } | undefined;
+}
 
 /** The header of a qcow2 file of this size. Nothing reads more of the file than that. */
 function headerOf(diskSize: number): Buffer {
@@ -15,7 +25,7 @@ function headerOf(diskSize: number): Buffer {
 }
 
 /** @throws AgentError when the server refuses a part */
-export async function sendSnapshot(host: CommandHost, uuid: string, disk: InventoryDisk): Promise<JsonObject> {
+export async function sendSnapshot(host: SnapshotHost, uuid: string, disk: InventoryDisk): Promise<JsonObject> {
   const api = host.api();
   if (!api) throw new AgentError('ServicingError', 'the agent has no token for the API');
   const front = headerOf(disk.size);

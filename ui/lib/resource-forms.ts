@@ -57,6 +57,10 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
     { name: 'image_os_hash_value', title: 'and its value in hexadecimal', kind: 'text' },
     EXTRA,
   ],
+  snapshots: [
+    { name: 'description', title: 'Description', kind: 'text' },
+    { name: 'public', title: 'Public: all projects may deploy it', kind: 'flag' },
+  ],
   runbooks: [
     NAME,
     { name: 'description', title: 'Description', kind: 'text' },

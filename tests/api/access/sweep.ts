@@ -135,7 +135,7 @@ async function seed(): Promise<void> {
   });
   await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
   for (const kind of ['owned', 'unowned'] as const) {
-    const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
+    const { node, port, portgroup, connector, target, allocation, runbook, snapshot, history } = thingsOf(kind);
     const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
     await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind });
     await store.ports.create({ uuid: port, node_uuid: node, address: `52:54:00:00:01:0${kind.length - 5}` });
@@ -153,6 +153,7 @@ async function seed(): Promise<void> {
       steps: [STEP],
       traits: ['CUSTOM_B'],
     });
+    await store.snapshots.create({ uuid: snapshot, node_uuid: node, owner, state: 'available' });
     await store.history.create({
       uuid: history,
       node_uuid: node,
@@ -232,7 +233,18 @@ const OF_UNOWNED = CALLERS.filter(({ name }) => /the system$|^admin of (?:the ow
 const WITHOUT_NODE = CALLERS.filter(({ name }) => !/the lessee|another project|None/.test(name));
 const callersOf = (kind: Kind, hasTarget: boolean): readonly TestCaller[] =>
   kind === 'unowned' ? OF_UNOWNED : hasTarget ? CALLERS : WITHOUT_NODE;
-const TABLES = ['nodes', 'ports', 'portgroups', 'chassis', 'images', 'runbooks', 'allocations', 'deploy_templates', 'inspection_rules'];
+const TABLES = [
+  'nodes',
+  'ports',
+  'portgroups',
+  'chassis',
+  'images',
+  'runbooks',
+  'snapshots',
+  'allocations',
+  'deploy_templates',
+  'inspection_rules',
+];
 const contents = async (): Promise<string> => {
   const all: unknown[] = [];
   for (const table of TABLES) all.push(await database.query(`SELECT * FROM ${table} ORDER BY uuid`));
@@ -266,8 +278,9 @@ it('needs a login for every operation but those of ramdisks, recorders and versi
   const open: string[] = [];
   for (const row of rows) {
     const { status, text } = await ask(api, row);
-    // Recorders have tokens in place of a login, and the handler checks them.
-    if (row.name === 'pushHardware') expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
+    // Recorders, and agents that send snapshots, have tokens in place of a login, and the handlers check them.
+    if (row.name === 'pushHardware' || row.name === 'putSnapshotPart')
+      expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
     else if (status !== 401) open.push(row.name);
   }
   expect(open.sort()).toEqual(UNIDENTIFIED);
