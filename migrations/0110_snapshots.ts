@@ -15,6 +15,7 @@ export async function up(knex: Knex): Promise<void> {
       state text COLLATE "C" NOT NULL,
       progress integer NOT NULL DEFAULT 0,
       last_error text COLLATE "C",
+      storage text COLLATE "C",
       disk text COLLATE "C",
       disk_size bigint,
       size bigint,

@@ -375,6 +375,7 @@ export const SNAPSHOT_FIELDS = {
   state: 'text',
   progress: 'integer',
   last_error: 'text',
+  storage: 'text',
   disk: 'text',
   disk_size: 'integer',
   size: 'integer',
@@ -394,6 +395,7 @@ export interface SnapshotFields {
   readonly state: string;
   readonly progress: number;
   readonly last_error: string | null;
+  readonly storage: string | null;
   readonly disk: string | null;
   readonly disk_size: number | null;
   readonly size: number | null;

@@ -122,8 +122,9 @@ export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields
 /** An image with a name; its fields are those of instance_info. */
 export interface ImageRecord extends ResourceRecord, ImageFields {}
 /** An image of a disk of a node (docs/snapshots.md). */
-export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'state'> {
+export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'state' | 'storage'> {
   readonly state: SnapshotState;
+  readonly storage: 'directory' | 's3' | null;
 }
 /** A file is complete when its snapshot is `available`. `storing`: the whole file has arrived, and is checked. */
 type SnapshotState = 'queued' | 'saving' | 'storing' | 'available' | 'failed';

@@ -23,6 +23,8 @@ const MIB = 2 ** 20;
 const leastFree = (context: ApiContext): number => context.options['snapshot.min_free_space'] * MIB;
 const roomIn = (context: ApiContext): Promise<number> => freeBytes(context.options['snapshot.directory']);
 
+/** The deploy interfaces that have the step deploy.snapshot. */
+const SAVING = ['direct', 'custom-agent'];
 /** Refuses what would fail later, before the machine is touched. */
 async function checkNew(values: Present<Inputs['Snapshot']>, request: Request, context: ApiContext): Promise<NewSnapshot> {
   const node = await nodeOf(request as RequestOf<'createSnapshot'>, context, 'node:snapshot:create');
@@ -33,6 +35,8 @@ async function checkNew(values: Present<Inputs['Snapshot']>, request: Request, c
   if (problem !== undefined) throw invalidParameter(`root_device ${problem}`);
   if (context.options['api.disallow_service_steps'].includes('deploy.snapshot'))
     throw new Fault('StepNotAllowed', { step: 'deploy.snapshot', step_type: 'service' });
+  if (!SAVING.includes(node.deploy_interface ?? ''))
+    throw invalidParameter(`The deploy interface ${String(node.deploy_interface)} cannot save disks; ${SAVING.join(' and ')} can.`);
   if (node.provision_state !== 'active')
     throw new Fault('InvalidStateRequested', { action: 'snapshot', node: node.uuid, state: node.provision_state });
   const free = await roomIn(context).catch((error: unknown) => {

@@ -2,7 +2,8 @@
 import { conflict, Fault, reasonOf } from '../../model/errors';
 import type { SnapshotRecord } from '../../model/records';
 import { MAX_ERROR, shortened } from '../../model/text';
-import { finishFile, removeFiles, type PartsReport } from '../../wire/snapshot-files';
+import { finishFile, removeFiles, snapshotFile, type PartsReport } from '../../wire/snapshot-files';
+import { keyOf, usesS3, withS3 } from '../../drivers/common/snapshot-s3';
 import type { Context } from '../core/context';
 
 const UNFINISHED: readonly SnapshotRecord['state'][] = ['queued', 'saving'];
@@ -13,11 +14,18 @@ const BEGINNING_MS = 60_000;
 const ROUND = 1000;
 
 /** Throws RecordNotFound, Conflict. */
-export async function deleteSnapshot({ store, options }: Context, uuid: string): Promise<void> {
-  const { state, node_uuid: node } = await store.snapshots.find(uuid);
+export async function deleteSnapshot({ store, options, clock, signal }: Context, uuid: string): Promise<void> {
+  const { state, storage, node_uuid: node } = await store.snapshots.find(uuid);
   if (UNFINISHED.includes(state))
     throw conflict(`Snapshot ${uuid} is being saved. To end that, abort the service of node ${node}; then delete the snapshot.`);
-  // The record goes first: a record without a file would seem to be complete.
+  // Before the record, so that an object in S3 can be deleted by another request if S3 does not answer now.
+  if (storage === 's3')
+    await withS3(
+      options,
+      () => clock.now(),
+      (s3) => s3.remove(keyOf(uuid), signal),
+    );
+  // The record goes before its file: a record without a file would seem to be complete.
   await store.snapshots.remove(uuid);
   await removeFiles(options['snapshot.directory'], uuid);
 }
@@ -34,20 +42,48 @@ async function change(
   });
 }
 
-async function store(context: Context, { uuid, size, parts }: SnapshotRecord): Promise<void> {
+/** Checks a file that has arrived whole. Undefined: the snapshot has failed. */
+async function checkedSum(context: Context, { uuid, size, parts }: SnapshotRecord): Promise<string | undefined> {
   const { options, signal, log } = context;
   const folder = options['snapshot.directory'];
   try {
     const sha256 = await finishFile(folder, uuid, { size, ...parts } as PartsReport, signal);
-    await change(context, uuid, { state: 'available', sha256 }, ['storing']);
-    log.info('snapshot stored', { snapshot: uuid, size, sha256 });
+    await change(context, uuid, { sha256 }, ['storing']);
+    return sha256;
   } catch (error) {
     // A conductor that starts again checks the file again.
     signal.throwIfAborted();
     log.warn('a snapshot cannot be stored', { snapshot: uuid, reason: reasonOf(error) });
     await change(context, uuid, { state: 'failed', last_error: shortened(reasonOf(error), MAX_ERROR) }, ['storing']);
     await removeFiles(folder, uuid);
+    return undefined;
   }
+}
+/** The last part of each snapshot. Doing it again after an interruption is harmless. */
+async function store(context: Context, snapshot: SnapshotRecord): Promise<void> {
+  const { options, signal, log, clock } = context;
+  const { uuid } = snapshot;
+  const folder = options['snapshot.directory'];
+  const sha256 = snapshot.sha256 ?? (await checkedSum(context, snapshot));
+  if (sha256 === undefined) return;
+  const storage = usesS3(options) ? 's3' : 'directory';
+  try {
+    if (storage === 's3')
+      await withS3(
+        options,
+        () => clock.now(),
+        (s3) => s3.putFile(keyOf(uuid), snapshotFile(folder, uuid), signal),
+      );
+  } catch (error) {
+    // The file is complete here: the next round tries again.
+    signal.throwIfAborted();
+    log.warn('a snapshot cannot be moved to S3', { snapshot: uuid, reason: reasonOf(error) });
+    await change(context, uuid, { last_error: shortened(reasonOf(error), MAX_ERROR) }, ['storing']);
+    return;
+  }
+  await change(context, uuid, { state: 'available', storage, last_error: null }, ['storing']);
+  if (storage === 's3') await removeFiles(folder, uuid);
+  log.info('snapshot stored', { snapshot: uuid, size: snapshot.size, sha256 });
 }
 
 interface ServedNode {

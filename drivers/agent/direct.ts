@@ -22,7 +22,7 @@ import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
 import { findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
-import { factsOf, findSnapshot } from '../common/snapshot-images';
+import { factsOf, findSnapshot, snapshotUrl } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
 import { imageServerLogin } from '../../wire/image-servers';
 import type { GlanceImage } from '../../wire/openstack/glance';
@@ -110,7 +110,10 @@ interface ImageFacts {
 async function imageFacts(task: Task): Promise<ImageFacts> {
   const download = downloadSource(task);
   const given = locate(text(task.node.instance_info['image_source']), task);
-  if (given.kind === 'snapshot') return { source: given, facts: factsOf(await findSnapshot(task, given.id)) };
+  if (given.kind === 'snapshot') {
+    const snapshot = await findSnapshot(task, given.id);
+    return { source: given, facts: factsOf(snapshot), url: await snapshotUrl(task, snapshot) };
+  }
   if (given.kind !== 'glance') {
     const source = await checkLocation(given, task);
     return { source, facts: {}, url: source.kind === 'http' && download !== 'local' ? source.url : undefined };

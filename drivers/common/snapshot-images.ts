@@ -2,6 +2,7 @@
 import { Fault, invalidParameter } from '../../model/errors';
 import type { JsonObject, SnapshotRecord } from '../../model/records';
 import type { Task } from '../interfaces';
+import { keyOf, withS3 } from './snapshot-s3';
 
 /** The API has checked that the caller may use the snapshot. Throws InvalidParameterValue, unless its file is complete. */
 export async function findSnapshot({ snapshots }: Pick<Task, 'snapshots'>, uuid: string): Promise<SnapshotRecord> {
@@ -20,3 +21,17 @@ export const factsOf = ({ sha256 }: SnapshotRecord): JsonObject => ({
   image_os_hash_value: sha256,
   image_disk_format: 'qcow2',
 });
+
+/** A URL from which the agent can read a snapshot in S3 for a time. Undefined: the HTTP boot service serves it. */
+export async function snapshotUrl(
+  { options, clock }: Pick<Task, 'clock' | 'options'>,
+  snapshot: SnapshotRecord,
+): Promise<string | undefined> {
+  if (snapshot.storage !== 's3') return undefined;
+  const seconds = options['snapshot.s3_url_duration'];
+  return withS3(
+    options,
+    () => clock.now(),
+    async (s3) => s3.urlOf(keyOf(snapshot.uuid), seconds),
+  );
+}

@@ -16,8 +16,13 @@ const SMALLEST_CLUSTER_BITS = 16;
 const LARGEST_CLUSTER_BITS = 21;
 /** Bounds the memory of the tables: 4 bytes for each cluster of the disk. */
 const MAX_CLUSTERS = 2 ** 24;
-/** Bytes that are read, and whose clusters are compressed, at a time. */
-const BATCH = 4 * 2 ** 20;
+/** Clusters that are read, and compressed, at a time. They should be more than the processors. */
+const BATCH_CLUSTERS = 16;
+/** The least bytes that are read at a time. */
+const MIN_BATCH = 4 * 2 ** 20;
+/** A cluster whose beginning does not shrink to this share is stored as it is: compressed data, mostly. */
+const SAMPLE = 64 * 2 ** 10;
+const WORTH = 0.95;
 const REFCOUNT_BYTES = 2;
 /** Bits of entries of tables. */
 const COPIED = 2 ** 31;
@@ -42,26 +47,29 @@ interface Cluster {
 /** All clusters in their order. The next bytes are read while those before are compressed. */
 async function* clustersOf(device: SourceDisk, clusterSize: number, signal: AbortSignal): AsyncGenerator<readonly Cluster[]> {
   const zeros = Buffer.alloc(clusterSize);
+  const batchBytes = Math.max(MIN_BATCH, BATCH_CLUSTERS * clusterSize);
   const readBatch = async (position: number): Promise<Buffer> => {
-    const bytes = await device.read(position, BATCH);
-    const expected = Math.min(BATCH, device.size - position);
+    const bytes = await device.read(position, batchBytes);
+    const expected = Math.min(batchBytes, device.size - position);
     if (bytes.length < expected) throw new Error(`${device.path} ends at ${position + bytes.length}, not at ${device.size}`);
     return bytes;
   };
   const store = async (bytes: Buffer): Promise<Buffer | undefined> => {
     const whole = bytes.length < clusterSize ? Buffer.concat([bytes, zeros.subarray(bytes.length)]) : bytes;
     if (whole.equals(zeros)) return undefined;
+    const isLong = whole.length > SAMPLE;
+    if (isLong && (await compress(whole.subarray(0, SAMPLE), DEFLATE)).length > SAMPLE * WORTH) return whole;
     const small = await compress(whole, DEFLATE);
     return small.length < clusterSize ? small : whole;
   };
   let next = readBatch(0);
   // Awaited below; before that, a failure must not end the process.
   next.catch(() => {});
-  for (let position = 0; position < device.size; position += BATCH) {
+  for (let position = 0; position < device.size; position += batchBytes) {
     signal.throwIfAborted();
     const batch = await next;
-    if (position + BATCH < device.size) {
-      next = readBatch(position + BATCH);
+    if (position + batchBytes < device.size) {
+      next = readBatch(position + batchBytes);
       next.catch(() => {});
     }
     const starts = Array.from({ length: Math.ceil(batch.length / clusterSize) }, (_, at) => at * clusterSize);
