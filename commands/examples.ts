@@ -25,6 +25,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'snapshot list': ['bloomery snapshot list --node node-1'],
   'snapshot show': ['bloomery snapshot show UUID --json'],
   'snapshot delete': ['bloomery snapshot delete UUID'],
+  'out-of-service': [
+    "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
+    'bloomery out-of-service node-1 --end',
+    'bloomery out-of-service --overdue',
+  ],
   policy: ['bloomery policy list --changed'],
   'policy list': ['bloomery policy list --changed'],
   'policy show': ['bloomery policy show baremetal:node:update'],

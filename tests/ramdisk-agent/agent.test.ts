@@ -126,6 +126,7 @@ function boot(
     root,
     retire: () => {},
     temporary: root,
+    kernelCalls: { load: async () => {}, start: async () => {} },
     state: { node: {}, config: {}, partitionUuids: null, api: null },
     ...more,
   };
