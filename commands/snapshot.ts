@@ -76,7 +76,7 @@ const list = (given: Arguments & { readonly node?: string }): Promise<void> =>
     const path = given.node === undefined ? 'snapshots' : `nodes/${encodeURIComponent(given.node)}/snapshots`;
     const snapshots = await get(given.url, path, (body) => {
       const listed = (body as { readonly snapshots?: unknown } | undefined)?.snapshots;
-      return Array.isArray(listed) && listed.every(isSnapshot) ? (listed as readonly Shown[]) : undefined;
+      return Array.isArray(listed) && listed.every(isSnapshot) ? listed : undefined;
     });
     if (given.json) printJson(snapshots);
     else print(snapshots.length === 0 ? 'no snapshots' : snapshots.map(line).join('\n'));

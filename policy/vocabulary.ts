@@ -59,7 +59,14 @@ export function checkCredentials(rule: Rule): void {
       throw new RuleError(`"${check.path.join('.')}": ${check.path[0]!} has no members`);
 }
 
-const TARGETS: ReadonlySet<string> = new Set([SERVICE_PROJECT, 'node.owner', 'node.lessee', 'allocation.owner', 'runbook.owner', 'snapshot.owner']);
+const TARGETS: ReadonlySet<string> = new Set([
+  SERVICE_PROJECT,
+  'node.owner',
+  'node.lessee',
+  'allocation.owner',
+  'runbook.owner',
+  'snapshot.owner',
+]);
 /** Credentials and values of targets that a rule names, and that no caller and no resource has. */
 export function unknownNames(rule: Rule): readonly string[] {
   const names = checksOf(rule).flatMap((check) => [

@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises';
 import { type Agent, request } from 'undici';
 import { timeoutSignal } from './timeout-signal';
 
-export interface S3Settings {
+interface S3Settings {
   /** http(s)://HOST[:PORT] */
   readonly endpoint: string;
   readonly region: string;

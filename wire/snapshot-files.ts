@@ -89,7 +89,11 @@ export async function finishFile(folder: string, uuid: string, { size, front, di
       await file.sync();
       await rename(path, snapshotFile(folder, uuid));
       const directory = await open(folder);
-      await directory.sync().finally(() => directory.close());
+      try {
+        await directory.sync();
+      } finally {
+        await directory.close();
+      }
     }
     return whole.digest('hex');
   } finally {

@@ -8,4 +8,5 @@ const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 const PART = /^\/v1\/snapshots\/[0-9a-f-]{36}\/parts\/\d{1,15}$/;
 
 /** @param path as in the request, without trailing slashes */
-export const isPublic = (path: string, method: string): boolean => PUBLIC.test(path) || (method === 'PUT' && (PUSH.test(path) || PART.test(path)));
+export const isPublic = (path: string, method: string): boolean =>
+  PUBLIC.test(path) || (method === 'PUT' && (PUSH.test(path) || PART.test(path)));

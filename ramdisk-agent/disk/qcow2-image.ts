@@ -127,7 +127,8 @@ function roomFor(
   const dataStart = (1 + l1Clusters + tables.length + refcountTableClusters + refcountBlocks) * clusterSize;
   return { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters, refcountBlocks, dataStart };
 }
-const tablesOf = (diskSize: number, clusterBits: number): number => Math.ceil(Math.ceil(diskSize / 2 ** clusterBits) / (2 ** clusterBits / 8));
+const tablesOf = (diskSize: number, clusterBits: number): number =>
+  Math.ceil(Math.ceil(diskSize / 2 ** clusterBits) / (2 ** clusterBits / 8));
 
 function layoutOf(diskSize: number, clusterBits: number, sizes: Int32Array): Layout {
   const clusterSize = 2 ** clusterBits;

@@ -96,7 +96,10 @@ it('refuses bad input before it touches the machine', async () => {
   expect(answer.status).toBe(400);
   expect(JSON.stringify(answer.body)).toContain('instance_info.image_source: there is no snapshot');
 });
-const systemUuid = (): string => randomBytes(16).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+const systemUuid = (): string =>
+  randomBytes(16)
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
 it('counts an interrupted snapshot as failed, and says why', async () => {
   const { uuid, machine } = await machineIn('active');
