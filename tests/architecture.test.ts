@@ -336,7 +336,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/openstack',
     'wire/redfish',
   ],
-  'drivers/common': ['config/options', 'drivers/interfaces', 'model', 'wire', 'wire/keystone', 'wire/openstack'],
+  'drivers/common': ['config/options', 'drivers/interfaces', 'model', 'wire', 'wire/http/s3', 'wire/keystone', 'wire/openstack'],
   'drivers/dhcp-providers': ['drivers/common', 'drivers/interfaces', 'drivers/network', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],

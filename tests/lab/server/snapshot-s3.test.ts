@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent } from '../../../wire/http-agent';
-import { createS3 } from '../../../wire/s3';
+import { createS3 } from '../../../wire/http/s3';
 import { until } from '../../support/until';
 import { freePort } from '../../support/free-port';
 import { programs } from '../support/venv';

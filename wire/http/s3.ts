@@ -5,7 +5,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { type Agent, request } from 'undici';
-import { timeoutSignal } from './timeout-signal';
+import { timeoutSignal } from '../timeout-signal';
 
 interface S3Settings {
   /** http(s)://HOST[:PORT] */

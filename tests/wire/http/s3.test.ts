@@ -4,8 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAgent } from '../../wire/http-agent';
-import { createS3, createSigner, type S3 } from '../../wire/s3';
+import { createAgent } from '../../../wire/http-agent';
+import { createS3, createSigner, type S3 } from '../../../wire/http/s3';
 
 /** The examples of Amazon's description of signatures. */
 const ACCESS = { accessKey: 'AKIAIOSFODNN7EXAMPLE', secretKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', region: 'us-east-1' };
