@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { requestText } from '../../support/request';
+import { runCommand } from '../../support/command';
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { until } from '../../support/until';
@@ -58,7 +59,7 @@ async function ended(uuid: string) {
 }
 
 it('saves the disk of an adopted machine, and deploys it elsewhere', async () => {
-  const { uuid } = await machineIn('adopted');
+  const { uuid, machine } = await machineIn('adopted');
   const made = await create(uuid, { description: 'before the upgrade' });
   expect(made).toMatchObject({
     status: 201,
@@ -77,7 +78,13 @@ it('saves the disk of an adopted machine, and deploys it elsewhere', async () =>
   await whole.reach(other.uuid, 'active');
   expect(other.machine.control.content('/dev/sda')).toMatchObject({ sha256: saved['sha256'], size: saved['size'] });
 
-  expect(await whole.call('DELETE', `/v1/snapshots/${id}`)).toMatchObject({ status: 204 });
+  const command = (...words: readonly string[]) => runCommand(['snapshot', ...words, '--url', whole.server.apiUrl!]);
+  const line = `${id}  ${machine.name}  available  0 MiB  before the upgrade\n`;
+  expect(await command('list', '--node', uuid)).toMatchObject({ code: 0, output: line });
+  expect(await command('show', id)).toMatchObject({ code: 0, output: line });
+  expect(await command('delete', id)).toMatchObject({ code: 0, output: `${id}: deleted\n` });
+  expect(await command('show', id)).toMatchObject({ code: 2, output: '' });
+  expect(await command('list')).toMatchObject({ code: 0, output: 'no snapshots\n' });
   expect(await whole.call('GET', `/v1/snapshots/${id}`)).toMatchObject({ status: 404 });
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -86,14 +86,14 @@ async function reached(uuid: unknown, isSo: (snapshot: Readonly<Record<string, u
 const isOver = ({ state }: Readonly<Record<string, unknown>>): boolean => state === 'available' || state === 'failed';
 const isSaving = ({ state }: Readonly<Record<string, unknown>>): boolean => state === 'saving' || state === 'failed';
 
-/** A disk that does not boot, so that nothing but the ramdisk writes to it: a file system with 400 MiB of noise, and its copy. */
+/** A disk that does not boot, so that nothing but the ramdisk writes to it: a file system with 40 MiB of noise, and its copy. */
 function prepareDisk(machine: LabMachine): string {
   const raw = join(lab.folder, `${machine.name}.raw`);
   writeFileSync(raw, '');
   truncateSync(raw, 5 * 1024 * MiB);
   execFileSync('mkfs.ext4', ['-q', '-F', raw]);
   const noise = join(lab.folder, 'noise');
-  writeFileSync(noise, randomBytes(400 * MiB));
+  writeFileSync(noise, randomBytes(40 * MiB));
   execFileSync('debugfs', ['-w', '-R', `write ${noise} noise`, raw], { stdio: 'ignore' });
   rmSync(noise);
   execFileSync('qemu-img', ['convert', '-O', 'qcow2', raw, machine.diskFile]);
