@@ -15,7 +15,7 @@ it('says that the agent of ironic-python-agent does not have the step', async ()
     node: { driver_internal_info: { agent_cached_service_steps: { deploy: steps } } },
     snapshots: [record()],
   });
-  expect(await snapshotStep.run!(task, args)).toEqual({
+  expect(await snapshotStep.run(task, args)).toEqual({
     kind: 'failed',
     reason: `The agent of node ${NODE_UUID} does not have the step deploy.snapshot. Bloomery's ramdisk has it; ironic-python-agent does not.`,
   });
@@ -27,7 +27,7 @@ it.each([
   ['that is available', { state: 'available' }],
 ] as const)('refuses a snapshot %s', async (_, changes) => {
   const { task } = testTask({ snapshots: [record(changes)] });
-  expect(await snapshotStep.run!(task, args)).toMatchObject({ kind: 'failed', reason: expect.stringContaining(UUID) as unknown });
+  expect(await snapshotStep.run(task, args)).toMatchObject({ kind: 'failed', reason: expect.stringContaining(UUID) as unknown });
 });
 
 const REPORT = { size: 900, front: 100, digest: DIGEST, disk: '/dev/sda', disk_size: 5000 };
