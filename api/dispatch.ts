@@ -30,7 +30,8 @@ interface ParsedRequest extends Pick<Request, 'base' | 'caller' | 'headers' | 'j
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-async function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
+async function bodyOf({ bodyArguments, bodyName, method, takesFile }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
+  if (takesFile) return raw;
   if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {

@@ -33,6 +33,7 @@ import { ramdiskHandlers } from './resources/ramdisk';
 import { rootHandlers } from './resources/root';
 import { runbookHandlers } from './resources/runbooks';
 import { shardHandlers } from './resources/shards';
+import { snapshotHandlers } from './resources/snapshots';
 import { stateCountHandlers } from './resources/state-counts';
 import { vendorHandlers } from './resources/vendor-passthru';
 import { volumeHandlers } from './resources/volumes';
@@ -73,6 +74,7 @@ export const handlers: Handlers = {
   ...rootHandlers,
   ...runbookHandlers,
   ...shardHandlers,
+  ...snapshotHandlers,
   ...stateCountHandlers,
   ...vendorHandlers,
   ...volumeHandlers,

@@ -1,7 +1,9 @@
 /** The files that machines boot: the boot record for a MAC address, and the files that a record names, local or remote. */
+import { constants } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readAgentCaFiles } from '../wire/agent-authorities';
 import { checkLocalFile, FileRefused, openFile, openReal, type OpenFile } from '../wire/local-files';
+import { snapshotFile } from '../wire/snapshot-files';
 import type { Log } from '../model/log';
 import type { BootProtocol, ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
@@ -36,6 +38,8 @@ export interface LocalFiles {
   readonly own: readonly string[];
   /** Files that options name. They may be anywhere. */
   readonly byOptions: ReadonlySet<string>;
+  /** The folder of snapshots. */
+  readonly snapshots: string;
 }
 interface FileSources {
   readonly cache: Cache;
@@ -58,13 +62,18 @@ async function openRecorded({ own, byOptions }: LocalFiles, path: string): Promi
   }
 }
 
-/** Opens a path, a `file://`, `http(s)://` or `glance://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
+/** Opens a path, a `file://`, `http(s)://` or `glance://` URL, or `snapshot:UUID`. Undefined if a local file does not exist. Throws UpstreamError. */
 export async function openSource({ cache, local }: FileSources, source: string): Promise<BootFile | undefined> {
   if (/^(?:https?|glance):/i.test(source)) {
     const file = await cache.open(source).catch((error: unknown) => {
       throw error instanceof UpstreamError ? new UpstreamError(`${loggableUrl(source)}: ${error.message}`) : error;
     });
     return { kind: 'remote', file };
+  }
+  const snapshot = /^snapshot:([0-9a-f-]{36})$/.exec(source)?.[1];
+  if (snapshot !== undefined) {
+    const saved = await openFile(snapshotFile(local.snapshots, snapshot), constants.O_NOFOLLOW);
+    return saved && { kind: 'local', file: saved };
   }
   const file = await openRecorded(local, /^file:/i.test(source) ? fileURLToPath(source) : source);
   return file && { kind: 'local', file };

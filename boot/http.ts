@@ -48,6 +48,7 @@ type HttpBootOptions = Pick<
   | 'boot.cache_root'
   | 'files.own'
   | 'files.boot'
+  | 'snapshot.directory'
   | 'DEFAULT.webserver_verify_ca'
   | 'DEFAULT.webserver_tls_minimum_version'
   | keyof ImageServerOptions
@@ -293,7 +294,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     clock,
     metrics,
   });
-  const local = { own: options['files.own'], byOptions: options['files.boot'] };
+  const local = { own: options['files.own'], byOptions: options['files.boot'], snapshots: options['snapshot.directory'] };
   const files = createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'], own: options['files.own'] };
   let httpUrl = options['deploy.http_url'];

@@ -31,6 +31,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'bloomery default-config unset property:rack=12 deploy.erase_devices',
     'bloomery default-config unset class:gold',
   ],
+  snapshot: ['bloomery snapshot list'],
+  'snapshot create': ['bloomery snapshot create node-1 --description "before the upgrade" --wait'],
+  'snapshot list': ['bloomery snapshot list --node node-1'],
+  'snapshot show': ['bloomery snapshot show UUID --json'],
+  'snapshot delete': ['bloomery snapshot delete UUID'],
   'out-of-service': [
     "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
     'bloomery out-of-service node-1 --end',

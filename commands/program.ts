@@ -17,6 +17,7 @@ import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
+import { addSnapshotCommands } from './snapshot';
 import { addTokenCommands } from './token';
 import { addStepsCommand } from './steps';
 import { addWhyCommand } from './why';
@@ -36,6 +37,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addWhyCommand,
   addStepsCommand,
   addDefaultConfigCommands,
+  addSnapshotCommands,
   addOutOfServiceCommand,
   addPolicyCommands,
   addSimulateCommand,

@@ -114,6 +114,9 @@ export interface Calls {
   createAllocation(allocation: NewAllocation, node?: string): Promise<AllocationRecord>;
   deleteAllocation(uuid: string): Promise<void>;
 
+  /** Removes the record and its file. Throws RecordNotFound, and Conflict while the disk is being saved. */
+  deleteSnapshot(uuid: string): Promise<void>;
+
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
   /** The token for a ramdisk that looks up its node: a new one at the first call, `******` at each later one. */

@@ -30,6 +30,7 @@ import { setRaidConfig } from './requests/raid';
 import { probeReadiness } from './requests/readiness';
 import { readSensors } from './requests/sensors';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
+import { deleteSnapshot } from './requests/snapshots';
 import { declareOutOfService, endOutOfService } from './requests/out-of-service';
 import { validateNode } from './requests/validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
@@ -69,6 +70,8 @@ const volume = nodeOf(({ volumeConnectors, volumeTargets }, [kind, uuid]) =>
 );
 const newPort = nodeOf(async (_store, [made]) => made as { readonly node_uuid: string });
 const driver: Route = async (_store, [name]) => ({ key: name as string, driver: name as string });
+/** Any conductor. */
+const anyone: Route = async (_store, [uuid]) => ({ key: uuid as string });
 /** Without a group, the conductor that creates the node sets its own default group. */
 const newNode: Route = async (_store, [made]) => {
   const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
@@ -121,6 +124,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   readDefaults: { to: node, repeatable: true, run: readDefaults },
   checkDefaultConfig: { to: configured, repeatable: true, run: checkDefaultConfig },
   setPower: { to: node, run: setPower },
+  deleteSnapshot: { to: anyone, run: deleteSnapshot },
   readSensors: { to: node, repeatable: true, run: readSensors },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },
   setBootDevice: { to: node, repeatable: true, run: setBootDevice },

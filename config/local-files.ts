@@ -44,6 +44,7 @@ export const OWN_FILES = [
   'ironic_networking.switch_config_file',
   'inspector.known_accelerators',
   'inventory.directory',
+  'snapshot.directory',
   'inspection_rules.built_in_rules',
   'discoverd.cafile',
   'discoverd.certfile',

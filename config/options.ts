@@ -662,6 +662,17 @@ export const OPTIONS = [
   { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },
 
   // [recorder]
+  { section: 'snapshot', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder for the files of snapshots. The processes with the roles api, conductor and boot must share it. Default: snapshots, in the state directory.' },
+  { section: 'snapshot', name: 'min_free_space', kind: 'integer', default: 1024, min: 0, ours: true, help: 'MiB that snapshots leave free in their folder. Below it, the server takes no further part of a snapshot.' },
+  { section: 'snapshot', name: 'check_interval', kind: 'integer', default: 10, min: 1, ours: true, help: 'Seconds between checks for snapshots whose file has arrived, whose flow has ended, and that are too old.' },
+  { section: 'snapshot', name: 'keep_per_node', kind: 'integer', default: 0, min: 0, ours: true, help: 'Number of available snapshots of a node that are kept; older ones are removed. 0: all.' },
+  { section: 'snapshot', name: 'keep_days', kind: 'integer', default: 0, min: 0, ours: true, help: 'Days after which a snapshot is removed. 0: never.' },
+  { section: 'snapshot', name: 's3_endpoint', kind: 'string', default: null, ours: true, help: 'URL of an S3 server (http://HOST:PORT). The conductor moves the files of snapshots there after their check. Default: they stay in the folder.' },
+  { section: 'snapshot', name: 's3_bucket', kind: 'string', default: 'snapshots', ours: true, help: 'Bucket of snapshots. It must exist.' },
+  { section: 'snapshot', name: 's3_region', kind: 'string', default: 'us-east-1', ours: true, help: 'Region of the S3 server.' },
+  { section: 'snapshot', name: 's3_access_key', kind: 'string', default: null, ours: true, help: 'Access key of the S3 server.' },
+  { section: 'snapshot', name: 's3_secret_key', kind: 'string', default: null, secret: true, ours: true, help: 'Secret key of the S3 server.' },
+  { section: 'snapshot', name: 's3_url_duration', kind: 'integer', default: 3600, min: 60, max: 604800, ours: true, help: 'Seconds for which the URL of a snapshot is valid that an agent gets. An agent must begin to read the image within this time.' },
   { section: 'recorder', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Accept hardware records that recorders on running hosts push (docs/recorder.md). If the server builds the config drive of an instance, the config drive contains a token for the recorder.' },
   { section: 'recorder', name: 'interval', kind: 'integer', default: 300, min: 10, ours: true, help: 'Seconds between two pushes of a recorder. The config drive tells the recorder this value.' },
   { section: 'recorder', name: 'stale_after', kind: 'integer', default: 900, min: 1, ours: true, help: 'Seconds without a push after which a hardware record is stale.' },
@@ -714,6 +725,7 @@ type Resolved =
   | 'DEFAULT.host'
   | 'DEFAULT.my_ip'
   | 'DEFAULT.state_path'
+  | 'snapshot.directory'
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'

@@ -18,6 +18,7 @@ import type {
   PortRecord,
   StepControls,
   Vif,
+  Snapshots,
   Volumes,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
@@ -78,6 +79,7 @@ export interface Task {
   readonly boots: Boots;
   readonly media: Media;
   readonly volumes: Volumes;
+  readonly snapshots: Snapshots;
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;
@@ -167,6 +169,8 @@ export interface StepArgument {
   readonly required?: boolean;
   /** The JSON type; absent: any. Other types are refused before the machine is touched. Clients do not see it. */
   readonly type?: 'string' | 'integer' | 'boolean' | 'list' | 'object';
+  /** What is wrong with a value; undefined: nothing. Such values are refused as those of other types. */
+  readonly problem?: (value: unknown) => string | undefined;
 }
 export interface Step {
   readonly step: string;

@@ -387,6 +387,47 @@ export interface DefaultConfigFields {
   readonly steps: readonly JsonObject[];
 }
 
+export const SNAPSHOT_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  node_uuid: 'text',
+  node_name: 'text',
+  owner: 'text',
+  description: 'text',
+  public: 'boolean',
+  root_device: 'json',
+  state: 'text',
+  progress: 'integer',
+  last_error: 'text',
+  storage: 'text',
+  disk: 'text',
+  disk_size: 'integer',
+  size: 'integer',
+  sha256: 'text',
+  parts: 'json',
+} as const;
+export interface SnapshotFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly node_uuid: string;
+  readonly node_name: string | null;
+  readonly owner: string | null;
+  readonly description: string | null;
+  readonly public: boolean;
+  readonly root_device: JsonObject;
+  readonly state: string;
+  readonly progress: number;
+  readonly last_error: string | null;
+  readonly storage: string | null;
+  readonly disk: string | null;
+  readonly disk_size: number | null;
+  readonly size: number | null;
+  readonly sha256: string | null;
+  readonly parts: JsonObject;
+}
+
 export const RUNBOOK_FIELDS = {
   uuid: 'text',
   created_at: 'time',

@@ -14,6 +14,10 @@ const bare = (text: string): string =>
 const USUAL = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 export const isUuid = (value: unknown): value is string => typeof value === 'string' && (USUAL.test(value) || UUID.test(bare(value)));
 
+/** The UUID of `snapshot://UUID`. */
+export const snapshotId = (href: unknown): string | undefined =>
+  typeof href === 'string' ? /^snapshot:\/\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/.exec(href)?.[1] : undefined;
+
 /** Names since 1.10: RFC 3986 §2.3 unreserved characters. */
 export const isLogicalName = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 255 && /^[A-Za-z0-9\-._~]+$/.test(value);

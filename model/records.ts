@@ -11,6 +11,7 @@ import type {
   PortFields,
   PortgroupFields,
   RunbookFields,
+  SnapshotFields,
   VolumeConnectorFields,
   VolumeTargetFields,
 } from './fields';
@@ -143,6 +144,13 @@ export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields
 export interface DefaultConfigRecord extends ResourceRecord, Steps, Omit<DefaultConfigFields, 'steps'> {}
 /** An image with a name; its fields are those of instance_info. */
 export interface ImageRecord extends ResourceRecord, ImageFields {}
+/** An image of a disk of a node (docs/snapshots.md). */
+export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'state' | 'storage'> {
+  readonly state: SnapshotState;
+  readonly storage: 'directory' | 's3' | null;
+}
+/** A file is complete when its snapshot is `available`. `storing`: the whole file has arrived, and is checked. */
+type SnapshotState = 'queued' | 'saving' | 'storing' | 'available' | 'failed';
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {
@@ -267,6 +275,18 @@ export interface Volumes {
   connectors(nodeUuid: string): Promise<readonly VolumeConnectorRecord[]>;
   saveProperties(targetUuid: string, properties: JsonObject): Promise<void>;
   removeTargets(nodeUuid: string): Promise<void>;
+}
+
+/** The snapshots of nodes. */
+export interface Snapshots {
+  /** Throws RecordNotFound. */
+  find(uuid: string): Promise<SnapshotRecord>;
+  /** A snapshot in another of these states counts as not found. */
+  update(
+    uuid: string,
+    changes: ChangesOf<SnapshotRecord>,
+    only?: { readonly state: readonly SnapshotRecord['state'][] },
+  ): Promise<SnapshotRecord>;
 }
 
 /** What a medium is for: boot image, ramdisk parameters, config drive, or virtual media of users. A node has at most one for each. */

@@ -25,6 +25,7 @@ const OWNER = 'project_id:%(node.owner)s';
 const LESSEE = 'project_id:%(node.lessee)s';
 const ALLOCATION_OWNER = 'project_id:%(allocation.owner)s';
 const RUNBOOK_OWNER = 'project_id:%(runbook.owner)s';
+const SNAPSHOT_OWNER = 'project_id:%(snapshot.owner)s';
 
 const SYSTEM_ADMIN = 'role:admin and system_scope:all';
 const SYSTEM_SERVICE = 'role:service and system_scope:all';
@@ -49,6 +50,7 @@ const OWNER_ADMINS = any(SYSTEM_MEMBER, SYSTEM_SERVICE, OWNER_ADMIN, OWNER_MANAG
 const STRICT_OWNER_ADMINS = any(SYSTEM_ADMIN, SYSTEM_SERVICE, OWNER_ADMIN, OWNER_MANAGER, OWNER_SERVICE);
 const OWNER_LESSEE_ADMINS = any(SYSTEM_MEMBER, SYSTEM_SERVICE, OWNER_ADMIN, OWNER_MANAGER, LESSEE_ADMIN, LESSEE_MANAGER, OWNER_SERVICE);
 const ALLOCATION_MEMBERS = any(SYSTEM_MEMBER, `role:member and ${ALLOCATION_OWNER}`);
+const SNAPSHOT_MEMBERS = any(SYSTEM_MEMBER, `role:member and ${SNAPSHOT_OWNER}`);
 const RUNBOOK_MANAGERS = `${any(SYSTEM_MEMBER, `role:manager and ${RUNBOOK_OWNER}`)} or role:service`;
 
 const LEGACY_ADMIN = 'rule:is_admin';
@@ -209,6 +211,14 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },
+  { name: 'baremetal:node:snapshot:create', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Save a disk of a node as an image.', ours: true },
+  { name: 'baremetal:snapshot:get', check: `(${SYSTEM_READER}) or (role:reader and ${SNAPSHOT_OWNER})`, scopes: BOTH, help: 'See and deploy a snapshot that is not public.', ours: true },
+  { name: 'baremetal:snapshot:list', check: ANY_READER, scopes: BOTH, help: 'List the snapshots of the own project, and the public ones.', ours: true },
+  { name: 'baremetal:snapshot:list_all', check: SYSTEM_READER, scopes: BOTH, help: 'List the snapshots of all projects.', ours: true },
+  { name: 'baremetal:snapshot:update', check: SNAPSHOT_MEMBERS, scopes: BOTH, help: 'Change the description of a snapshot.', ours: true },
+  { name: 'baremetal:snapshot:update:public', check: SYSTEM_MEMBER, scopes: BOTH, help: 'Make a snapshot public, or private again.', ours: true },
+  { name: 'baremetal:snapshot:delete', check: SNAPSHOT_MEMBERS, scopes: BOTH, help: 'Delete snapshots.', ours: true },
+  { name: 'baremetal:snapshot:write', check: '', scopes: ANY, help: 'Parts of snapshots from agents, which have a token of their own.', ours: true },
   { name: 'introspection:status', check: SYSTEM_READER, scopes: BOTH, help: 'See introspections.', ours: true },
   { name: 'introspection:start', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Start introspections.', ours: true },
   { name: 'introspection:abort', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Abort introspections.', ours: true },

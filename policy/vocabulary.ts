@@ -8,7 +8,7 @@ export interface Target {
   readonly lessee: string | null;
 }
 /** Ironic's targets have the name of a resource: `node.owner`. */
-const RESOURCES = ['node', 'allocation', 'runbook'] as const;
+const RESOURCES = ['node', 'allocation', 'runbook', 'snapshot'] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 /** Ports, volumes, steps and the like belong to the projects of their node. */
@@ -59,7 +59,14 @@ export function checkCredentials(rule: Rule): void {
       throw new RuleError(`"${check.path.join('.')}": ${check.path[0]!} has no members`);
 }
 
-const TARGETS: ReadonlySet<string> = new Set([SERVICE_PROJECT, 'node.owner', 'node.lessee', 'allocation.owner', 'runbook.owner']);
+const TARGETS: ReadonlySet<string> = new Set([
+  SERVICE_PROJECT,
+  'node.owner',
+  'node.lessee',
+  'allocation.owner',
+  'runbook.owner',
+  'snapshot.owner',
+]);
 /** Credentials and values of targets that a rule names, and that no caller and no resource has. */
 export function unknownNames(rule: Rule): readonly string[] {
   const names = checksOf(rule).flatMap((check) => [

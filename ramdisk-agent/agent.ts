@@ -58,6 +58,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const token = tokenOf(found, parameters.agentToken);
   machine.state.node = found.node;
   machine.state.config = found.config;
+  machine.state.api = token === null ? null : { url, token };
   log.info(`Lookup succeeded, node UUID is ${found.node.uuid}`);
 
   const address = parameters.advertiseHost ?? (await ownAddress(machine, url, signal));

@@ -42,6 +42,8 @@ interface MachineState {
   config: JsonObject;
   /** The identifiers of the last written image, for get_partition_uuids. Null: none has been written. */
   partitionUuids: JsonObject | null;
+  /** The API that answered the lookup, and the token of this agent. Null: before the lookup, or the agent has no token. */
+  api: { readonly url: string; readonly token: string } | null;
 }
 
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */

@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     root: '/',
     retire: () => stop.abort(),
     temporary: '/tmp',
-    state: { node: {}, config: {}, partitionUuids: null },
+    state: { node: {}, config: {}, partitionUuids: null, api: null },
   };
   await runAgent(machine, stop.signal);
 }

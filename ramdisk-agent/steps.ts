@@ -1,9 +1,12 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
-import { isReadOnly } from './disk/guard';
-import { usableDisks } from '../model/agent/root-disk';
+import { isReadOnly, openToRead } from './disk/guard';
+import { rootDisk, usableDisks } from '../model/agent/root-disk';
+import { saveDisk } from './disk/save';
+import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
+import { readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
 import { readWriteArguments } from '../model/agent/write-arguments';
 import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
@@ -43,6 +46,8 @@ export const STEPS: readonly StepRow[] = [
     },
   },
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
+  { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
+  { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
 ];
 
 /** The steps of a kind in the API's form. */
@@ -129,3 +134,40 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
     await device.close();
   }
 }
+
+/** The disk that the hints select; undefined: the root disk. */
+const savedDisk = async (machine: Machine, hints: JsonObject | undefined): Promise<FoundDisk> =>
+  hints ? rootDisk(disksOf(machine), { ...machine.state.node, instance_info: { root_device: hints } }) : waitForRootDisk(machine);
+
+async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
+  const { url, checksumUrl, rootDevice } = readSaveArguments(args);
+  const disk = await savedDisk(machine, rootDevice);
+  const device = await openToRead(disk);
+  try {
+    return { ...(await saveDisk({ ...sending(machine), device, url, checksumUrl, progress })), disk: disk.name };
+  } finally {
+    await device.close();
+  }
+}
+
+async function snapshotStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
+  const { uuid, rootDevice } = readSnapshotArguments(args);
+  const { api } = machine.state;
+  if (!api) throw new AgentError('ServicingError', 'the agent has no token for the API');
+  const disk = await savedDisk(machine, rootDevice);
+  const device = await openToRead(disk);
+  try {
+    const url = `${api.url.replace(/(?<!\/)\/+$/, '')}/v1/snapshots/${uuid}`;
+    return { ...(await sendSnapshot({ ...sending(machine), device, url, token: api.token, progress })), disk: disk.name };
+  } finally {
+    await device.close();
+  }
+}
+
+const sending = ({ parameters: { imageRetries, imageRetryInterval }, clock, log, fetching }: Machine) => ({
+  fetching,
+  retries: imageRetries,
+  retryIntervalMs: imageRetryInterval * 1000,
+  clock,
+  log,
+});

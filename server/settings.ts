@@ -60,6 +60,7 @@ export function resolveOptions(
     'pxe.tftp_root': options['pxe.tftp_root'] ?? bootFolders(stateDir)['pxe.tftp_root'],
     'dhcp.dhcp_provider': options['dhcp.dhcp_provider'] ?? 'none',
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
+    'snapshot.directory': resolve(options['snapshot.directory'] ?? join(stateDir, 'snapshots')),
     'boot.cache_root': join(stateDir, 'cache'),
     'files.own': ownFiles(options, resolve(stateDir)),
     'files.boot': bootFiles(options),

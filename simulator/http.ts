@@ -14,9 +14,11 @@ interface HttpResponse {
   text(): Promise<string>;
 }
 interface HttpRequest {
-  readonly method?: 'GET' | 'HEAD' | 'POST';
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
+  /** A body that is no JSON. */
+  readonly bytes?: Buffer;
   readonly signal: AbortSignal;
 }
 export interface HttpClient {
@@ -33,13 +35,13 @@ export function openHttpClient(): HttpClient {
     bodyMs: 30_000,
   });
   return {
-    request: async (url, { method = 'GET', headers = {}, json, signal }) => {
+    request: async (url, { method = 'GET', headers = {}, json, bytes, signal }) => {
       const answer = await request(url, {
         dispatcher,
         method,
         signal,
         headers: { ...headers, ...(json === undefined ? {} : { 'content-type': 'application/json' }) },
-        body: json === undefined ? null : JSON.stringify(json),
+        body: bytes ?? (json === undefined ? null : JSON.stringify(json)),
       });
       return {
         status: answer.statusCode,

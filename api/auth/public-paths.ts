@@ -4,6 +4,9 @@
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
 /** The pushes of recorders, which authenticate with a token of their own. */
 const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
+/** The parts of snapshots, which agents send with the token of their node. */
+const PART = /^\/v1\/snapshots\/[0-9a-f-]{36}\/parts\/\d{1,15}$/;
 
 /** @param path as in the request, without trailing slashes */
-export const isPublic = (path: string, method: string): boolean => PUBLIC.test(path) || (method === 'PUT' && PUSH.test(path));
+export const isPublic = (path: string, method: string): boolean =>
+  PUBLIC.test(path) || (method === 'PUT' && (PUSH.test(path) || PART.test(path)));

@@ -5,6 +5,7 @@ import { gunzip } from 'node:zlib';
 import type { Options } from '../../config/options';
 import { Fault, invalid } from '../../model/errors';
 import { JSON_LIMITS, JsonLimitError, parseStrictJson, type JsonLimits } from '../../wire/bounded-json';
+import { PART_BYTES } from '../../wire/snapshot-files';
 import { Unread } from './errors';
 
 export interface BodyLimits {
@@ -12,14 +13,16 @@ export interface BodyLimits {
   readonly bytes: number;
   /** What the JSON may have, and whether a machine sends it. */
   readonly json: JsonLimits;
-  /** The path takes large bodies without authentication: that of inspection data. */
+  /** The path takes large bodies without authentication: those of inspection data, and of parts of snapshots. */
   readonly isPublic: boolean;
 }
 /** Config drives, inventories and records of recorders have limits of their own. The last row is for all other paths. */
-const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, json: Omit<JsonLimits, 'depth'>])[] = [
+const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption | number, json: Omit<JsonLimits, 'depth'>])[] = [
   [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request],
   [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection],
   [/\/hardware$/, 'recorder.max_record_size', JSON_LIMITS.record],
+  // Bytes of a part of a snapshot. It is no JSON.
+  [/\/parts\/\d{1,15}$/, PART_BYTES, JSON_LIMITS.request],
   [/(?:)/, 'api.max_json_body_size', JSON_LIMITS.request],
 ];
 type BodySizeOption =
@@ -32,7 +35,11 @@ export function createBodyLimits(options: Pick<Options, BodySizeOption | 'api.ma
   const depth = options['api.max_json_body_depth'];
   const rows = LIMITS.map(([pattern, option, json]): readonly [RegExp, BodyLimits] => [
     pattern,
-    { bytes: 1024 * options[option], json: { ...json, depth }, isPublic: option === 'api.max_json_body_size_inspection' },
+    {
+      bytes: typeof option === 'number' ? option : 1024 * options[option],
+      json: { ...json, depth },
+      isPublic: typeof option === 'number' || option === 'api.max_json_body_size_inspection',
+    },
   ]);
   return (path) => rows.find(([pattern]) => pattern.test(path))![1];
 }

@@ -8,6 +8,7 @@ import { checkInPlaceOf, checkPolicy } from '../pipeline/access';
 import { checkFieldsAllowed, checkNewer } from '../pipeline/lists';
 import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeOf, visibleNode } from '../pipeline/node-find';
 import { withNotifications } from '../pipeline/notifications';
+import { checkSnapshotSource } from '../pipeline/snapshot-sources';
 import { checkNodeFields, location, nodeBytes } from '../pipeline/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
@@ -40,6 +41,7 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
   const given = presentOf(record);
   if ('name' in given) checkName(given.name, minor, 'Cannot create node with invalid name');
   const owner = ownerOf(given.owner, request, isOwn);
+  await checkSnapshotSource(given.instance_info ?? undefined, {}, request, context);
   await checkChassis(given.chassis_uuid, context);
   const parent = given.parent_node
     ? (await linkedNode('parent_node', given.parent_node, owner, request, context)).uuid

@@ -11,6 +11,7 @@ import { checkInPlaceOf } from '../pipeline/access';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../pipeline/node-find';
 import { checkPatch, patchRecord, type Found, type PatchSteps } from '../pipeline/patch';
 import { nodeBytes } from '../pipeline/present';
+import { checkSnapshotSource } from '../pipeline/snapshot-sources';
 import type { RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 
 /** The policies of the paths in the patch. */
@@ -97,7 +98,8 @@ const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
   },
   find,
   patched: (values, { parentUuid }) => (parentUuid === undefined ? values : { ...values, parent_node: parentUuid }),
-  async checkChanges(given, { record: node, alive }, { minor, params }, context) {
+  async checkChanges(given, { record: node, alive }, request, context) {
+    const { minor, params } = request;
     const group = given.conductor_group;
     // Older clients set the instance name as instance_info.display_name.
     const shown = given.instance_info?.['display_name'];
@@ -107,6 +109,7 @@ const NODE_PATCH: PatchSteps<NodeRecord, 'Node', FoundNode, UpdateRequest> = {
       ...(typeof group === 'string' ? { conductor_group: group.toLowerCase() } : {}),
       ...(isNamed ? { instance_name: shown } : {}),
     };
+    await checkSnapshotSource(changes.instance_info, node.instance_info, request, context);
     await checkChassis(changes.chassis_uuid, context);
     if (changes.chassis_uuid === null && minor < 25) throw notAcceptable();
     const after: NodeRecord = { ...node, ...changes };

@@ -8,7 +8,7 @@ import type { SomeHandlers } from '../pipeline/handler';
 
 /** Algorithm → the length of its value in hexadecimal. */
 const HASH_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
-const SOURCE = /^(?:https?|file|glance|oci):\/\/[^\s\0]+$/;
+const SOURCE = /^(?:https?|file|glance|oci|snapshot):\/\/[^\s\0]+$/;
 const CHECKSUM = /^(?:(?:https?|file):\/\/[^\s\0]+|[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$/i;
 
 /** An authority with a login (RFC 3986 §3.2.1), also in text that only a lenient parser takes for a URL. */
@@ -40,7 +40,7 @@ function problemOf(values: Inputs['Image']): string | undefined {
     if (problem !== undefined) return `${field}: ${problem}`;
   }
   const isSource: boolean = SOURCE.test(source) || isUuid(source);
-  if (!isSource) return 'image_source: it is neither a URL (http, https, file, glance, oci) nor a UUID';
+  if (!isSource) return 'image_source: it is neither a URL (http, https, file, glance, oci, snapshot) nor a UUID';
   if (typeof checksum === 'string' && !CHECKSUM.test(checksum))
     return 'image_checksum: it is neither a URL (http, https, file) nor a checksum in hexadecimal';
   if ((algorithm ?? null) === null && (hash ?? null) === null) return undefined;

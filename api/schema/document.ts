@@ -72,6 +72,8 @@ export interface Operation {
   readonly bodySchema: string | null;
   /** The body is checked before the arguments. */
   readonly bodyFirst: boolean;
+  /** The body is a file, not JSON. */
+  readonly takesFile: boolean;
   /** The response is a stream of events. */
   readonly streams: boolean;
   /** The position of its resource in `GET /v1`; null: not listed. */
@@ -233,6 +235,7 @@ function operation(method: Method, path: string, place: SourcePath, node: Source
     ],
     bodyArguments: inBody,
     bodySchema: (inBody ? undefined : targetOf(schema)) ?? null,
+    takesFile: requestBody?.content['application/octet-stream'] !== undefined,
     streams: responses['200']?.content?.['text/event-stream'] !== undefined,
   };
 }

@@ -78,6 +78,7 @@ const surroundings = (context: Context, uuid: string, holding: Holding | undefin
   boots: context.store.boots,
   media: context.store.media,
   volumes: volumesOf(context.store),
+  snapshots: context.store.snapshots,
   random: context.random,
   log: context.log.child({ node: uuid }),
   metrics: context.metrics,

@@ -11,6 +11,7 @@ import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-pe
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { pollWaiting, releaseOrphanedReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
+import { tendSnapshots } from '../requests/snapshots';
 import { remindOfOutages } from './out-of-service';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
@@ -75,6 +76,11 @@ export const PERIODICS: readonly Periodic[] = [
     name: 'silent recorders',
     every: (options) => (options['recorder.enabled'] ? options['recorder.check_interval'] : 0),
     run: async (context, { recorders }) => ((await context.isOwnWork('silent recorders')) ? markStale(context, recorders) : undefined),
+  },
+  {
+    name: 'snapshots',
+    every: (options) => options['snapshot.check_interval'],
+    run: async (context) => ((await context.isOwnWork('snapshots')) ? tendSnapshots(context) : undefined),
   },
   {
     name: 'old changes of hardware',

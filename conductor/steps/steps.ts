@@ -187,9 +187,12 @@ export function checkArguments(driver: Driver, kind: StepKind, asked: readonly R
     .filter((step) => !step.execute_on_child_nodes)
     .flatMap((step) => {
       const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? {};
-      return Object.entries(step.args ?? {})
-        .filter(([name, value]) => known[name]?.type !== undefined && !IS[known[name].type](value))
-        .map(([name]) => `${kind} step ${showStep(step)} needs ${known[name]!.type} as its argument ${name}`);
+      return Object.entries(step.args ?? {}).flatMap(([name, value]) => {
+        const { type, problem } = known[name] ?? { description: '' };
+        if (type !== undefined && !IS[type](value)) return [`${kind} step ${showStep(step)} needs ${type} as its argument ${name}`];
+        const wrong = problem?.(value);
+        return wrong === undefined ? [] : [`the argument ${name} of ${kind} step ${showStep(step)} ${wrong}`];
+      });
     });
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: errors.join('; ') });
 }

@@ -4,7 +4,9 @@
  */
 import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/agent/hints';
+import { diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-arguments';
 import { repr } from '../../model/python';
+import { snapshotStep } from './snapshot';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
@@ -162,13 +164,31 @@ const deployStep = (step: string, priority: number, run: Step['run']): Step => (
   resumable: true,
   run,
 });
-/** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
+/** A step of servicing: the agent reads a disk, and sends its image to a web server. The instance boots again afterwards. */
+const saveDisk: Step = {
+  step: 'save_disk',
+  priority: { service: 0 },
+  args: {
+    url: { description: 'URL for the image (HTTP PUT, qcow2).', required: true, type: 'string', problem: uploadUrlProblem },
+    checksum_url: { description: 'URL for a file with the SHA-256 checksum (HTTP PUT).', type: 'string', problem: uploadUrlProblem },
+    root_device: { description: 'Hints that select the disk. Default: the root disk.', type: 'object', problem: diskHintsProblem },
+  },
+  abortable: true,
+  requiresRamdisk: true,
+  // The agent reads the disk once: a step that runs already is not started again.
+  resumable: true,
+  run: (task, args) => runAgentStep(task, 'service', { interface: 'deploy', step: 'save_disk', priority: 0, args }),
+};
+
+/** The steps of a deployment, and of servicing. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
   deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk)),
   ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
   deployStep('tear_down_agent', 40, onlyWhenWritingImage(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
+  saveDisk,
+  snapshotStep,
 ];
 
 export const agentDeploy = {

@@ -1,6 +1,7 @@
 /** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves images by the node's BootRecord. */
 import { basename } from 'node:path';
 import { invalidParameter, Fault } from '../../model/errors';
+import { snapshotId } from '../../model/idents';
 import { repr, str } from '../../model/python';
 import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
@@ -21,6 +22,7 @@ import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
 import { findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
+import { factsOf, findSnapshot, snapshotUrl } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
 import { imageServerLogin } from '../../wire/image-servers';
 import type { GlanceImage } from '../../wire/openstack/glance';
@@ -53,8 +55,9 @@ async function validate(task: Task): Promise<void> {
   if (!DOWNLOAD_SOURCES.includes(download)) {
     throw invalidParameter(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
   }
-  const image = locateImage(source, task.options);
+  const image = locate(source, task);
   validateProxies(node);
+  if (image.kind === 'snapshot') await findSnapshot(task, image.id);
   if (image.kind === 'glance' && !type && isPartition((await validImage(task, image.id)).properties)) throw partitionImage(node);
 }
 
@@ -63,6 +66,11 @@ const partitionImage = (node: NodeRecord): Fault =>
 /** Whether an image in Glance is a partition image, by its properties. */
 const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
   type ? type === 'partition' : Boolean(kernel ?? ramdisk);
+
+const locate = (href: string, { options }: Pick<Task, 'options'>): ImageSource => {
+  const id = snapshotId(href);
+  return id === undefined ? locateImage(href, options) : { kind: 'snapshot', id };
+};
 
 const downloadSource = ({ node, options }: Task): string =>
   text(node.instance_info['image_download_source']) ||
@@ -101,7 +109,11 @@ interface ImageFacts {
 }
 async function imageFacts(task: Task): Promise<ImageFacts> {
   const download = downloadSource(task);
-  const given = locateImage(text(task.node.instance_info['image_source']), task.options);
+  const given = locate(text(task.node.instance_info['image_source']), task);
+  if (given.kind === 'snapshot') {
+    const snapshot = await findSnapshot(task, given.id);
+    return { source: given, facts: factsOf(snapshot), url: await snapshotUrl(task, snapshot) };
+  }
   if (given.kind !== 'glance') {
     const source = await checkLocation(given, task);
     return { source, facts: {}, url: source.kind === 'http' && download !== 'local' ? source.url : undefined };
@@ -173,10 +185,10 @@ async function stopServingImage({ boots, node }: Task): Promise<void> {
   await boots.put({ ...row, files: Object.fromEntries(Object.entries(row.files).filter(([name]) => name !== 'image')) });
 }
 
-/** Images of Glance are not checked again: that was done when the deployment began, when the caller was still known. */
+/** Snapshots and images of Glance are not checked again: that was done when the deployment began, when the caller was still known. */
 async function writtenImage(task: Task): Promise<ImageSource> {
-  const source = locateImage(text(task.node.instance_info['image_source']), task.options);
-  return source.kind === 'glance' ? source : checkLocation(source, task);
+  const source = locate(text(task.node.instance_info['image_source']), task);
+  return source.kind === 'glance' || source.kind === 'snapshot' ? source : checkLocation(source, task);
 }
 
 async function writeImage(task: Task): Promise<Outcome> {

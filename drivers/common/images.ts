@@ -36,7 +36,10 @@ interface Fetching {
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
 
 /** Where the image of an instance or a ramdisk is stored. */
-export type ImageSource = ImageLocation | { readonly kind: 'glance'; readonly id: string };
+export type ImageSource =
+  | ImageLocation
+  | { readonly kind: 'glance'; readonly id: string }
+  | { readonly kind: 'snapshot'; readonly id: string };
 
 /** The checksum with which the agent verifies the image: an algorithm and its value, or an MD5 sum in the older field. */
 interface Checksum {
@@ -94,14 +97,18 @@ export function locateImage(href: string, options: FileOptions | null): ImageSou
 
 /** As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
 async function checkImage(source: ImageSource, task: GlanceTask): Promise<ImageSource> {
+  if (source.kind === 'snapshot') throw refused(`snapshot://${source.id}`, 'Image download protocol snapshot is not supported.');
   if (source.kind !== 'glance') return checkLocation(source, task);
   await findImage(task, source.id);
   return source;
 }
 
 /** The image in the form of the records that the boot services read (BootRecord.files): a path or a URL. */
-export const servedAs = (source: ImageSource): string =>
-  source.kind === 'file' ? source.path : source.kind === 'http' ? source.url : glanceUrl(source.id);
+export function servedAs(source: ImageSource): string {
+  if (source.kind === 'file') return source.path;
+  if (source.kind === 'http') return source.url;
+  return source.kind === 'glance' ? glanceUrl(source.id) : `snapshot:${source.id}`;
+}
 
 function filePath(href: string): string {
   try {
@@ -182,7 +189,7 @@ async function send(href: string, init: RequestInit, { signal, options }: Fetchi
 /** Throws MissingParameterValue unless instance_info has a checksum. That of a file is computed, and Glance has those of its images. */
 export function requireChecksum(node: NodeRecord): void {
   const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
-  if (String(source).startsWith('file://') || glanceId(String(source)) !== undefined) return;
+  if (/^(?:file|snapshot):\/\//.test(String(source)) || glanceId(String(source)) !== undefined) return;
   if ((value && algo) || (!value && !algo && checksum)) return;
   throw new Fault('MissingParameterValue', {
     message: `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${node.uuid}`,
@@ -304,7 +311,7 @@ const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
 
 /** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be read: then the agent decides. */
 export async function formatOf(location: ImageSource, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
-  if (location.kind === 'glance') return undefined;
+  if (location.kind === 'glance' || location.kind === 'snapshot') return undefined;
   try {
     const start = location.kind === 'file' ? await fileStart(location.path, fetching) : await urlStart(location.url, fetching);
     return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';

@@ -1,6 +1,8 @@
 /** HTTP client over node:http(s): bounded responses, timeouts, redirects, a stream for images. */
 import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as secure } from 'node:https';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 export interface Trust {
@@ -64,7 +66,29 @@ export async function open(request: HttpRequest, redirects = MAX_REDIRECTS): Pro
   return open({ ...request, url: url.href, headers }, redirects - 1);
 }
 
-const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest): Promise<IncomingMessage> =>
+interface Content {
+  readonly content: AsyncIterable<Buffer>;
+  /** Bytes. */
+  readonly length: number;
+}
+/** Characters of an answer to a file that are read. */
+const MAX_REASON = 500;
+/** Sends a file of a known length, and follows no redirect. Rejects as `ask`. */
+export async function put(
+  request: Pick<HttpRequest, 'signal' | 'timeoutMs' | 'trust' | 'url'> & Content,
+): Promise<Pick<HttpAnswer, 'status' | 'text'>> {
+  const answer = await once({ ...request, method: 'PUT' }, request);
+  const limited = timeoutSignal(request.timeoutMs, ...(request.signal ? [request.signal] : []));
+  limited.addEventListener('abort', () => answer.destroy(), { once: true });
+  let text = '';
+  for await (const part of answer as AsyncIterable<Buffer>) {
+    text += part.toString('utf8');
+    if (text.length > MAX_REASON) break;
+  }
+  return { status: answer.statusCode ?? 0, text: text.slice(0, MAX_REASON).trim() };
+}
+
+const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest, file?: Content): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const target = new URL(url);
     const isSecure = target.protocol === 'https:';
@@ -73,7 +97,11 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
       target,
       {
         method,
-        headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+          ...(file === undefined ? {} : { 'content-length': file.length, 'content-type': 'application/octet-stream' }),
+        },
         timeout: timeoutMs,
         agent: false,
         signal,
@@ -84,5 +112,7 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
     );
     call.on('timeout', () => call.destroy(new Error(`${url} did not answer within ${timeoutMs / 1000} s`)));
     call.on('error', reject);
-    call.end(body);
+    // A server may answer and close before it has the whole file: then its answer counts.
+    if (file) pipeline(Readable.from(file.content), call).catch(reject);
+    else call.end(body);
   });

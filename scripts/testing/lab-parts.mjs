@@ -33,6 +33,8 @@ export const PARTS = {
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 150 },
+  'deployment/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
+  'deployment/snapshots': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 300, namespaces: true },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
     seconds: 600,
@@ -84,6 +86,7 @@ export const PARTS = {
   'redfish/redfish-validators': { groups: ['python', 'schemas'], seconds: 60, pypi: true },
   'server/database': { groups: [], seconds: 28 },
   'server/fuzz': { groups: ['python'], seconds: 90, pypi: true },
+  'server/snapshot-s3': { groups: ['python'], seconds: 30, pypi: true },
   'simulator/simulate': { groups: ['ipmi'], seconds: 30 },
   'simulator/simulate-qemu': { groups: ['machines', 'ipmi', 'image'], seconds: 17 },
   'support/contained': { groups: ['machines'], seconds: 2, namespaces: true },

@@ -71,7 +71,8 @@ function typesOf({ paths, components }, areTexts = false) {
       ...(place.parameters ?? []).filter((/** @type {any} */ { name }) => !own.some((/** @type {any} */ one) => one.name === name)),
       ...own,
     ];
-    const schema = operation.requestBody?.content['application/json'].schema;
+    const schema = operation.requestBody?.content['application/json']?.schema;
+    const isFile = operation.requestBody?.content['application/octet-stream'] !== undefined;
     const isArguments = operation['x-arguments'] === true;
     const takesMembers = isArguments || (method === 'delete' && operation['x-name'] === undefined);
     const inPath = parameters.filter((/** @type {any} */ one) => one.in === 'path');
@@ -88,7 +89,7 @@ function typesOf({ paths, components }, areTexts = false) {
         : []),
     ];
     const params = inBraces(inPath.map((/** @type {any} */ { name }) => member(name, 'string')));
-    const body = operation['x-name'] === undefined ? 'unknown' : bodyOf(schema, isArguments);
+    const body = isFile ? 'Buffer' : operation['x-name'] === undefined ? 'unknown' : bodyOf(schema, isArguments);
     const types = [params, inBraces(query), body];
     return `  readonly ${operation.operationId}: Operation<${types.join(', ')}>;`;
   }

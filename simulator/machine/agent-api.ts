@@ -1,6 +1,6 @@
 /** The command API of a simulated agent. */
 import type { JsonObject } from '../../model/records';
-import { COMMANDS, type AgentCommand, type AgentHost } from './agent-commands';
+import { COMMANDS, type AgentCommand, type CommandHost } from './agent-commands';
 import { AGENT_VERSION } from './agent-client';
 import { toBody } from '../../model/agent/errors';
 
@@ -35,7 +35,7 @@ const refusal = (status: number, type: string, message: string, details: string)
 
 /** @returns a function that answers the request METHOD PATH with this body */
 export function createCommandApi(
-  host: AgentHost & { readonly random: (bytes: number) => Buffer },
+  host: CommandHost & { readonly random: (bytes: number) => Buffer },
   { token, onEnd }: CommandApiOptions,
 ): (method: string, path: string, body: unknown) => Promise<AgentAnswer> {
   const commands: StartedCommand[] = [];
@@ -87,7 +87,7 @@ export function createCommandApi(
 }
 
 /** Runs a command and records its result or its error; never rejects. */
-async function execute(host: AgentHost, command: AgentCommand, params: JsonObject, record: CommandRecord): Promise<void> {
+async function execute(host: CommandHost, command: AgentCommand, params: JsonObject, record: CommandRecord): Promise<void> {
   try {
     if (command.background) await host.clock.sleep(host.stepMs, host.signal);
     record.command_result = await command.run(host, params);

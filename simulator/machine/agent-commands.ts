@@ -4,8 +4,10 @@ import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
+import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, type DiskContent } from './image';
+import { sendSnapshot } from './snapshot';
 import type { HttpClient } from '../http';
 
 /** The parts of an agent and its machine that commands use. */
@@ -19,15 +21,22 @@ export interface AgentHost {
   readonly stepMs: number;
   /** The reason with which write_image fails; undefined: it does not. */
   readonly failWriteImage: string | undefined;
+  /** Undefined: the disk is empty. */
+  contentOf(disk: string): DiskContent | undefined;
   /** `undefined`: the disk is empty. */
   setContent(disk: string, content: DiskContent | undefined): void;
   /** Switches the machine off, resets it, or starts the system on its disk without the firmware. Each ends the agent. */
   leave(how: 'off' | 'reset' | 'kexec'): void;
 }
+/** What the commands of an agent have. */
+export interface CommandHost extends AgentHost {
+  /** The API and the token of the agent; undefined: it has none yet. */
+  api(): { readonly url: string; readonly token: string } | undefined;
+}
 export interface AgentCommand {
   /** The command continues after the answer to its request. Only one background command runs at a time. */
   readonly background?: true;
-  run(host: AgentHost, params: JsonObject): Promise<unknown>;
+  run(host: CommandHost, params: JsonObject): Promise<unknown>;
 }
 type StepKind = 'clean' | 'deploy' | 'service';
 interface AgentStep {
@@ -36,7 +45,7 @@ interface AgentStep {
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
   readonly argsinfo?: JsonObject;
-  run(host: AgentHost, params: JsonObject, args: JsonObject): Promise<unknown>;
+  run(host: CommandHost, params: JsonObject, args: JsonObject): Promise<unknown>;
 }
 
 const MANAGER = 'SimulatedHardwareManager';
@@ -69,6 +78,18 @@ const STEPS: readonly AgentStep[] = [
       if (host.failWriteImage !== undefined) throw new AgentError('ImageWriteError', host.failWriteImage);
       host.setContent(disk.name, await fetchContent(image, configDrive, disk, host.http, host.signal));
       return `prepare_image: image (${String(image['id'])}) written to device ${disk.name} `;
+    },
+  },
+  {
+    step: 'snapshot',
+    interface: 'deploy',
+    priority: { service: 0 },
+    abortable: true,
+    run: async (host, params, args) => {
+      const { uuid, rootDevice } = readSnapshotArguments(args);
+      const node = object(params['node']);
+      const disk = rootDisk(host.inventory.disks ?? [], rootDevice ? { ...node, instance_info: { root_device: rootDevice } } : node);
+      return sendSnapshot(host, uuid, disk);
     },
   },
 ];

@@ -74,6 +74,7 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
     }
   };
   // When a background command ends, the agent sends its next heartbeat at once.
-  const answer = createCommandApi(setup, { token: () => token, onEnd: () => pause.abort() });
+  const api = () => (apiUrl === undefined || token === undefined ? undefined : { url: apiUrl, token });
+  const answer = createCommandApi({ ...setup, api }, { token: () => token, onEnd: () => pause.abort() });
   return { run, answer };
 }

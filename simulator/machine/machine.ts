@@ -253,6 +253,7 @@ async function runAgent(internals: Internals, start: AgentStart, signal: AbortSi
     retryMs: behaviour.retryMs,
     wrongToken: behaviour.wrongToken,
     failWriteImage: behaviour.failWriteImage ?? undefined,
+    contentOf: (disk) => disks.get(disk),
     setContent: (disk, content) => {
       if (signal.aborted) return;
       if (content) disks.set(disk, content);

@@ -8,6 +8,7 @@ import type {
   InspectionRuleRecord,
   PortgroupRecord,
   RunbookRecord,
+  SnapshotRecord,
   VolumeConnectorRecord,
   VolumeTargetRecord,
 } from '../../model/records';
@@ -74,6 +75,10 @@ export const TABLES = {
     columns: fields.IMAGE_FIELDS,
   }),
   defaultConfigs: defaultConfigsOn,
+  snapshots: resourceTable<SnapshotRecord, 'node_uuid' | 'state'>({
+    table: 'snapshots',
+    columns: fields.SNAPSHOT_FIELDS,
+  }),
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',
     columns: fields.INSPECTION_RULE_FIELDS,

@@ -127,7 +127,7 @@ function boot(
     retire: () => {},
     temporary: root,
     kernelCalls: { load: async () => {}, start: async () => {} },
-    state: { node: {}, config: {}, partitionUuids: null },
+    state: { node: {}, config: {}, partitionUuids: null, api: null },
     ...more,
   };
   stop = new AbortController();

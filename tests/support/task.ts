@@ -4,6 +4,7 @@ import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
 import type { Connections, Driver, Task } from '../../drivers/interfaces';
 import { NODE_FIELDS, PORT_FIELDS, PORTGROUP_FIELDS } from '../../model/fields';
+import { Fault } from '../../model/errors';
 import type { InternalInfo } from '../../model/internal-info';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
@@ -15,6 +16,7 @@ import {
   type NodeRecord,
   type PortgroupRecord,
   type PortRecord,
+  type SnapshotRecord,
   type VolumeConnectorRecord,
   type VolumeTargetRecord,
 } from '../../model/records';
@@ -107,6 +109,7 @@ export function testTask(
     readonly node?: Partial<NodeRecord>;
     readonly ports?: readonly PortRecord[];
     readonly portgroups?: readonly PortgroupRecord[];
+    readonly snapshots?: readonly SnapshotRecord[];
     readonly options?: Partial<Options>;
     readonly driver?: Partial<Driver>;
     readonly connections?: Partial<Connections>;
@@ -125,6 +128,12 @@ export function testTask(
   const complaints: string[] = [];
   const boots = new Map<string, ServedBoot>();
   const media = new Map<string, MediumRecord>();
+  const snapshots = new Map<string, SnapshotRecord>((given.snapshots ?? []).map((snapshot) => [snapshot.uuid, snapshot]));
+  const snapshotOf = (uuid: string): SnapshotRecord => {
+    const found = snapshots.get(uuid);
+    if (!found) throw new Fault('RecordNotFound', { resource: 'Snapshot', ident: uuid });
+    return found;
+  };
   const stopping = new AbortController();
   const complain = (message: string, fields?: object): void => void complaints.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const log: Log = { debug: () => {}, info: () => {}, warn: complain, error: complain, child: () => log };
@@ -197,6 +206,14 @@ export function testTask(
       noteRequests: async () => {},
       requestsOf: async () => undefined,
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
+    },
+    snapshots: {
+      find: async (uuid) => snapshotOf(uuid),
+      update: async (uuid, changes) => {
+        const changed = { ...snapshotOf(uuid), ...changes };
+        snapshots.set(uuid, changed);
+        return changed;
+      },
     },
     media: {
       put: async (medium) => void media.set(medium.role, medium),

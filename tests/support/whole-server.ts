@@ -23,6 +23,8 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 export interface WholeServer {
   readonly server: Server;
   readonly fleet: Fleet;
+  /** The state directory of the server. */
+  readonly stateDir: string;
   readonly image: { readonly url: string; readonly sha256: string; readonly bytes: number };
   /** One request at the newest microversion. */
   call(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -113,6 +115,7 @@ export async function startWholeServer(
       return server;
     },
     fleet,
+    stateDir,
     image,
     call,
     enrol: async (machine, more = {}) => {

@@ -217,6 +217,17 @@ export const ACTIONS: readonly Action[] = [
       api.send('PUT', `v1/nodes/${uuid}/management/boot_device`, { boot_device: device, persistent: false }),
   },
   {
+    id: 'snapshot',
+    title: 'Snapshot',
+    group: 'other',
+    effect: 'The machine boots the ramdisk, which saves the root disk to the server, and boots its own system again.',
+    policy: 'node:snapshot:create',
+    inputs: [{ name: 'description', title: 'Description', kind: 'text' }],
+    change: ({ state }) => `${state} → active`,
+    refusal: ({ state, maintenance }) => (maintenance ? 'it is in maintenance' : state === 'active' ? undefined : `its state is ${state}`),
+    run: (api, { uuid }, { description = '' }) => api.send('POST', `v1/nodes/${uuid}/snapshots`, description === '' ? {} : { description }),
+  },
+  {
     id: 'delete',
     title: 'Delete',
     group: 'other',

@@ -71,6 +71,10 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
       columns: [...stepColumns('priority').slice(0, 3), { name: 'priority', title: 'priority in automated cleaning', kind: 'number' }],
     },
   ],
+  snapshots: [
+    { name: 'description', title: 'Description', kind: 'text' },
+    { name: 'public', title: 'Public: all projects may deploy it', kind: 'flag' },
+  ],
   runbooks: [
     NAME,
     { name: 'description', title: 'Description', kind: 'text' },

@@ -62,6 +62,14 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('created_at:time', 'severity', 'event_type:type', 'event', 'user', 'conductor'),
   },
   {
+    id: 'snapshots',
+    policy: 'snapshot:list',
+    title: 'Snapshots',
+    path: (uuid: string) => `v1/nodes/${uuid}/snapshots`,
+    list: 'snapshots',
+    columns: columns('created_at:time', 'uuid', 'description', 'state', 'progress', 'size', 'disk', 'last_error:error'),
+  },
+  {
     id: 'ports',
     title: 'Ports',
     path: (uuid: string) => `v1/nodes/${uuid}/ports/detail`,

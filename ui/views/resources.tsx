@@ -33,6 +33,13 @@ export const RESOURCES: readonly Resource[] = [
     about: 'Names for images, to choose from when machines are deployed. The files stay where they are.',
   },
   {
+    id: 'snapshots',
+    title: 'Snapshots',
+    columns: ['uuid', 'node_name', 'description', 'state', 'progress', 'size', 'public', 'owner', 'last_error', 'created_at'],
+    policies: { list: 'snapshot:list', update: 'snapshot:update', delete: 'snapshot:delete' },
+    about: 'Saved disks of machines. To deploy one, name it as the image: snapshot://UUID.',
+  },
+  {
     id: 'deploy_templates',
     title: 'Deploy templates',
     columns: ['name', 'steps'],
@@ -118,13 +125,16 @@ function Cell({ name, entry }: { readonly name: string; readonly entry: JsonObje
   if (Array.isArray(value)) return <>{value.map(textOf).join(', ')}</>;
   return <>{name.endsWith('_at') && typeof value === 'string' ? timeText(value) : textOf(value)}</>;
 }
+/** Their lists show all fields. */
+const WITHOUT_DETAIL = ['allocations', 'images', 'snapshots'];
 export function Resources({ id }: { readonly id: string }) {
   const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
+  const isEditable = policies.update !== undefined || policies.delete !== undefined;
   const [again, setAgain] = useState(0);
   /** The entry that the user edits; null: none. */
   const [edited, setEdited] = useState<JsonObject | null>(null);
   const [notice, setNotice] = useState('');
-  const { data, error } = useApi(`v1/${id}${id === 'allocations' || id === 'images' ? '' : '?detail=true'}`, again);
+  const { data, error } = useApi(`v1/${id}${WITHOUT_DETAIL.includes(id) ? '' : '?detail=true'}`, again);
   const entries = (data?.[id] as readonly JsonObject[] | undefined) ?? [];
   const mayDo = (operation: 'create' | 'update' | 'delete', entry: JsonObject = {}): boolean =>
     policies[operation] !== undefined && userMay(policies[operation], { owner: textOf(entry['owner']) });
@@ -169,7 +179,7 @@ export function Resources({ id }: { readonly id: string }) {
                     {name.replaceAll('_', ' ')}
                   </th>
                 ))}
-                {example && <th scope="col">Actions</th>}
+                {isEditable && <th scope="col">Actions</th>}
               </tr>
             </thead>
             <tbody>
@@ -180,7 +190,7 @@ export function Resources({ id }: { readonly id: string }) {
                       <Cell name={name} entry={entry} />
                     </td>
                   ))}
-                  {example && (
+                  {isEditable && (
                     <td>
                       {mayDo('update', entry) && <button onClick={() => setEdited(entry)}>Edit</button>}{' '}
                       {mayDo('delete', entry) && (

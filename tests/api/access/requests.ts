@@ -15,6 +15,7 @@ const NAMES = [
   'target',
   'allocation',
   'runbook',
+  'snapshot',
   'history',
   'chassis',
   'template',
@@ -93,11 +94,12 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
   listChildren: inNode(ofList('node')),
   heartbeat: () => 'allowed',
   pushHardware: () => 'allowed',
+  putSnapshotPart: () => 'allowed',
 };
 /** @returns the expectation, and whether it depends on the node's projects */
 function expectedOf({ operationId, path, policy }: Operation): readonly [Expected, boolean] {
   const special = SPECIAL[operationId];
-  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook)_/.test(path);
+  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook|snapshot)_/.test(path);
   if (special) return [special, hasTarget || operationId === 'validateNode'];
   if (policy === null) return [() => 'allowed', false];
   const [kind = ''] = policy.split(':');
@@ -108,7 +110,7 @@ function expectedOf({ operationId, path, policy }: Operation): readonly [Expecte
   if (['port', 'portgroup', 'volume'].includes(kind) && policy.endsWith(':create'))
     return [(caller, of) => oneOf(may(caller, policy, ...projectsOf(of))), true];
   if (kind === 'allocation') return [ofAllocation(policy), hasTarget];
-  if (kind === 'runbook' && hasTarget) return [ofOwner(policy), true];
+  if (['runbook', 'snapshot'].includes(kind) && hasTarget) return [ofOwner(policy), true];
   return hasTarget ? [ofNode(policy), true] : [ofCaller(policy), false];
 }
 
@@ -135,6 +137,7 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   updateRunbook: () => patchOf('extra', { a: 1 }),
   updateInspectionRule: () => patchOf('description', 'changed'),
   updateDefaultConfig: () => patchOf('description', 'changed'),
+  updateSnapshot: () => patchOf('description', 'changed'),
   updateImage: () => patchOf('description', 'changed'),
   addTrait: () => undefined,
   addRunbookTrait: () => undefined,
@@ -149,6 +152,9 @@ const ALSO: Readonly<Record<string, readonly number[]>> = {
   heartbeat: [400, 401, 403, 404],
   lookup: [404],
   pushHardware: [401, 403],
+  putSnapshotPart: [401, 403],
+  // The nodes have no instance.
+  createSnapshot: [400],
 };
 
 const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
@@ -159,6 +165,8 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   connector_uuid: ({ connector }) => connector,
   target_uuid: ({ target }) => target,
   allocation_ident: ({ allocation }) => allocation,
+  snapshot_ident: ({ snapshot }) => snapshot,
+  position: () => '0',
   runbook_ident: ({ runbook }) => runbook,
   template_ident: ({ template }) => template,
   inspection_rule_uuid: ({ rule }) => rule,

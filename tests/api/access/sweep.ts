@@ -140,7 +140,7 @@ async function seed(): Promise<void> {
   });
   await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
   for (const kind of ['owned', 'unowned'] as const) {
-    const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
+    const { node, port, portgroup, connector, target, allocation, runbook, snapshot, history } = thingsOf(kind);
     const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
     await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind });
     await fake.declareOutOfService(node, { reason: 'x', ticket: null, until: '2099-01-01T00:00:00.000000+00:00' }, null);
@@ -159,6 +159,7 @@ async function seed(): Promise<void> {
       steps: [STEP],
       traits: ['CUSTOM_B'],
     });
+    await store.snapshots.create({ uuid: snapshot, node_uuid: node, owner, state: 'available' });
     await store.history.create({
       uuid: history,
       node_uuid: node,
@@ -246,6 +247,7 @@ const TABLES = [
   'images',
   'default_configs',
   'runbooks',
+  'snapshots',
   'allocations',
   'deploy_templates',
   'inspection_rules',
@@ -283,8 +285,9 @@ it('needs a login for every operation but those of ramdisks, recorders and versi
   const open: string[] = [];
   for (const row of rows) {
     const { status, text } = await ask(api, row);
-    // Recorders have tokens in place of a login, and the handler checks them.
-    if (row.name === 'pushHardware') expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
+    // Recorders, and agents that send snapshots, have tokens in place of a login, and the handlers check them.
+    if (row.name === 'pushHardware' || row.name === 'putSnapshotPart')
+      expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
     else if (status !== 401) open.push(row.name);
   }
   expect(open.sort()).toEqual(UNIDENTIFIED);

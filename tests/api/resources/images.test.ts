@@ -31,7 +31,7 @@ it('creates, shows, changes, lists and deletes an image', async () => {
 it.each([
   [{ name: 'a b' }, "name: 'a b' is not a valid name"],
   [{ name: UUID }, `name: '${UUID}' is not a valid name`],
-  [{ image_source: 'debian' }, 'image_source: it is neither a URL (http, https, file, glance, oci) nor a UUID'],
+  [{ image_source: 'debian' }, 'image_source: it is neither a URL (http, https, file, glance, oci, snapshot) nor a UUID'],
   [{ image_source: 'http://a b' }, /^image_source: /],
   [{ image_source: 'ftp://u:p@host/debian' }, /^image_source: a URL with a login cannot be stored here$/],
   [{ image_source: 'http://u:p@host:99999/debian' }, /^image_source: a URL with a login cannot be stored here$/],

@@ -221,7 +221,7 @@ describe('prepare', () => {
 });
 
 describe('steps', () => {
-  it('have the names and priorities of Ironic, and all are resumable', () => {
+  it('have the names and priorities of Ironic, but for save_disk and snapshot, and all are resumable', () => {
     expect(directDeploy.steps!.map(({ step: name, priority, resumable }) => [name, priority, resumable])).toEqual([
       ['deploy', { deploy: 100 }, true],
       ['write_image', { deploy: 80 }, true],
@@ -229,6 +229,8 @@ describe('steps', () => {
       ['tear_down_agent', { deploy: 40 }, true],
       ['switch_to_tenant_network', { deploy: 30 }, true],
       ['boot_instance', { deploy: 20 }, true],
+      ['save_disk', { service: 0 }, true],
+      ['snapshot', { service: 0 }, true],
     ]);
   });
   it.each([

@@ -210,7 +210,7 @@ describe('an agent that is already running', () => {
 describe('an invalid list of steps is refused before anything is changed', () => {
   const flashArgs = {
     image: { description: 'what', required: true, type: 'string' },
-    force: { description: 'how', type: 'boolean' },
+    force: { description: 'how', type: 'boolean', problem: (value: unknown) => (value === true ? 'must not be true' : undefined) },
   } as const;
   const step: Step = { ...flashing(), priority: { clean: 0, service: 0, deploy: 0 }, args: flashArgs };
   interface Bad {
@@ -223,6 +223,7 @@ describe('an invalid list of steps is refused before anything is changed', () =>
     { asked: { ...flash, args: { image: 'a', colour: 'red' } }, message: /has these unexpected arguments: colour/ },
     { asked: { ...flash, args: { image: 5 } }, message: /needs string as its argument image$/ },
     { asked: { ...flash, args: { image: 'a', force: 'yes' } }, message: /needs boolean as its argument force$/ },
+    { asked: { ...flash, args: { image: 'a', force: true } }, message: /: the argument force of \w+ step .* must not be true$/ },
   ];
   const unknown: Bad = {
     asked: { interface: 'bios', step: 'nosuch' },

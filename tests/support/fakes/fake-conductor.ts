@@ -114,6 +114,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     createAllocation: done('createAllocation', (allocation, node) =>
       store().allocations.create({ ...allocation, state: node ? 'active' : 'allocating', ...(node ? { node_uuid: node } : {}) }),
     ),
+    deleteSnapshot: done('deleteSnapshot', (uuid) => store().snapshots.remove(uuid)),
     deleteAllocation: done('deleteAllocation', (uuid) => store().allocations.remove(uuid)),
 
     driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),

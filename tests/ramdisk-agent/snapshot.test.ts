@@ -1,0 +1,141 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../model/log';
+import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { sendSnapshot } from '../../ramdisk-agent/disk/snapshot';
+import { finishFile, PART_BYTES, sha256, snapshotFile, writePart } from '../../wire/snapshot-files';
+import { fileDevice } from './support';
+
+const MiB = 2 ** 20;
+const UUID = '7415a720-dcc4-4f1f-a675-337554abdb31';
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'snapshot-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** The API's side of the parts. Answers with these statuses first; `cut`: it closes the connection instead. */
+async function withServer<T>(answers: readonly (number | 'cut')[], work: (url: string, positions: number[]) => Promise<T>): Promise<T> {
+  const positions: number[] = [];
+  let asked = 0;
+  const server = createServer((request, response) => {
+    const answer = answers[asked++] ?? 204;
+    if (answer === 'cut') {
+      request.socket.destroy();
+      return;
+    }
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const take = async (): Promise<void> => {
+        const body = Buffer.concat(parts);
+        const position = Number(/\/parts\/(\d+)\?progress=\d+$/.exec(request.url!)![1]);
+        expect(request.headers['x-agent-token']).toBe('secret');
+        expect(request.headers['content-digest']).toBe(`sha-256=:${(await sha256(body)).toString('base64')}:`);
+        if (answer === 204) {
+          expect(body.length).toBeLessThanOrEqual(PART_BYTES);
+          positions.push(position);
+          await writePart(folder, UUID, body, position);
+        }
+        response.writeHead(answer).end(answer === 204 ? undefined : 'no room');
+      };
+      void take().catch((error: unknown) => response.writeHead(400).end(String(error)));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/snapshots/${UUID}`, positions);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+const sending = (url: string, device: Awaited<ReturnType<typeof fileDevice>>, percents: number[] = []) =>
+  sendSnapshot({
+    device,
+    url,
+    token: 'secret',
+    fetching: { trust: { insecure: false }, timeoutMs: 5000, signal: new AbortController().signal },
+    retries: 2,
+    retryIntervalMs: 1,
+    progress: (percent) => percents.push(percent),
+    clock: { now: () => 0, sleep: async () => {} },
+    log: silentLog,
+  });
+
+const CONTENTS: Readonly<Record<string, readonly (readonly [at: number, bytes: Buffer])[]>> = {
+  'an empty disk': [],
+  'texts, noise and zeros': [
+    [0, Buffer.alloc(3 * MiB, 'what a file system holds, ')],
+    [5 * MiB + 100, randomBytes(9 * MiB)],
+    [17 * MiB, Buffer.alloc(700, 'x')],
+    [40 * MiB, randomBytes(512)],
+  ],
+};
+
+it.each(Object.entries(CONTENTS))('sends a disk from one reading, without a difference: %s', async (_, pieces) => {
+  const device = await fileDevice(40 * MiB + 512);
+  for (const [at, bytes] of pieces) await device.write(bytes, at);
+  const percents: number[] = [];
+  const reading: number[] = [];
+  const counted = {
+    ...device,
+    read: async (position: number, length: number) => {
+      reading.push(position);
+      return device.read(position, length);
+    },
+  };
+  await withServer(['cut', 503], async (url) => {
+    const report = await sending(url, counted, percents);
+    expect(percents.at(-1)).toBe(100);
+    expect(new Set(reading).size).toBe(reading.length);
+    const sum = await finishFile(folder, UUID, report, new AbortController().signal);
+    expect(await readdir(folder)).toEqual([`${UUID}.qcow2`]);
+    // After an interruption of the conductor, it is done again.
+    expect(await finishFile(folder, UUID, report, new AbortController().signal)).toBe(sum);
+    const file = await readFile(snapshotFile(folder, UUID));
+    expect(file.length).toBe(report.size);
+    expect(createHash('sha256').update(file).digest('hex')).toBe(sum);
+
+    const written = Buffer.alloc(device.size);
+    const writer = qcow2Writer({ size: written.length, write: async (bytes, at) => written.set(bytes, at), zero: async () => {} });
+    await writer.take(file);
+    expect(await writer.end()).toBe('done');
+    expect(written.equals(await device.read(0, device.size))).toBe(true);
+  });
+});
+
+it('sends the tables last, so that a file without its end is no image', async () => {
+  const device = await fileDevice(12 * MiB);
+  await device.write(randomBytes(9 * MiB), 0);
+  await withServer([], async (url, positions) => {
+    const report = await sending(url, device);
+    expect(positions.indexOf(0)).toBeGreaterThan(positions.indexOf(report.front));
+  });
+});
+
+it('finds a part that was lost or damaged', async () => {
+  const device = await fileDevice(24 * MiB);
+  await device.write(randomBytes(20 * MiB), MiB);
+  await withServer([], async (url, positions) => {
+    const report = await sending(url, device);
+    await writePart(folder, UUID, Buffer.alloc(1), positions[1]! + 5000);
+    const { signal } = new AbortController();
+    await expect(finishFile(folder, UUID, report, signal)).rejects.toThrow('a part of the file is missing or damaged');
+    expect(await readdir(folder)).toEqual([`${UUID}.part`]);
+  });
+});
+
+it.each([
+  ['a refusal, at once', [409], /^.*Sending the snapshot failed: .* answered 409: no room$/],
+  ['a full folder, at once', [507], /^.*Sending the snapshot failed: .* answered 507: no room$/],
+  ['faults of the server, after the last attempt', Array.from({ length: 40 }, () => 503), /answered 503: no room$/],
+])('fails with %s', async (_, answers, message) => {
+  await withServer(answers, async (url) => {
+    await expect(sending(url, await fileDevice(MiB))).rejects.toThrow(message);
+  });
+});
