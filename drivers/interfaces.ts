@@ -172,6 +172,8 @@ export interface Step {
   readonly requiresRamdisk?: boolean;
   /** The step may run again after its conductor died, because it finds out how far the work is. Otherwise the node fails. */
   readonly resumable?: boolean;
+  /** The agent does the step, or is asked in it: it is asked for the reason of a failure. The agent's own steps need no mark. */
+  readonly usesAgent?: true;
   run(task: Task, args: JsonObject): Promise<Outcome>;
   /**
    * The state of a step that waits for its machine. Called every `pollEvery` seconds, also on another conductor. Heartbeats do not end such
@@ -379,6 +381,24 @@ export interface DeployInterface extends Interface {
    * `done`: the step has succeeded; `failed`: it has failed, and the reason is a whole sentence that names the step.
    */
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
+  /** Asks the agent after a failure, for a short time. */
+  agentReport?(task: Task): Promise<AgentReport>;
+}
+/** What the node's agent says after a failure. Its texts are bounded, and not checked otherwise. */
+export interface AgentReport {
+  /** Why it did not answer, or did not give its logs; absent: it did. */
+  readonly silence?: string;
+  /** The last command that it got. */
+  readonly command?: {
+    readonly name: string;
+    readonly status: string;
+    /** How much of it is done. */
+    readonly percent?: number;
+    /** The disk or network interface that its error concerns. Only our agent tells it. */
+    readonly subject?: string;
+  };
+  /** Its logs: a gzipped tar archive. */
+  readonly logs?: Buffer;
 }
 /** Options that select inspection hooks. */
 export type HooksOption = 'inspector.hooks' | 'redfish.inspection_hooks';

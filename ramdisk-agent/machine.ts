@@ -10,6 +10,7 @@ import { openToWrite, protectsShared } from './disk/guard';
 import { findDisks, type FoundDisk, mediaOf } from './inventory/disks';
 import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
+import type { Kept } from './kept';
 import type { BufferedLog } from './log';
 import type { Parameters as Settings } from './parameters';
 
@@ -22,6 +23,8 @@ export interface Machine extends HostEnvironment {
   readonly ntpTime: (server: string, signal: AbortSignal) => Promise<number>;
   readonly clock: Clock;
   readonly log: BufferedLog;
+  /** Outlives this program. */
+  readonly kept: Kept;
   readonly fetching: Fetching;
   readonly random: (bytes: number) => Buffer;
   readonly newUuid: () => string;

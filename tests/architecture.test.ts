@@ -200,7 +200,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/database-retry',
     'store/store',
   ],
-  'conductor/flows': ['conductor/core', 'conductor/inspection', 'conductor/requests', 'conductor/steps', 'drivers/interfaces', 'model'],
+  'conductor/flows': [
+    'conductor/core',
+    'conductor/inspection',
+    'conductor/requests',
+    'conductor/steps',
+    'drivers/interfaces',
+    'model',
+    'model/agent/subject',
+  ],
   'conductor/hardware': ['config/options', 'drivers/interfaces', 'drivers/read-hardware', 'model'],
   'conductor/inspection': [
     'conductor/conductor',

@@ -18,7 +18,7 @@ import { positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
-import type { Admission, Admitted } from './flow';
+import { reported, type Admission, type Admitted } from './flow';
 import { failFlow, powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
@@ -186,7 +186,7 @@ export const deploy = stepsFlow({
     await detachVolumes(task);
     await task.end(
       'fail',
-      { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
+      { deploy_step: {}, last_error: reported(also === '' ? reason : `${withoutFullStop(reason)}${also}`, how) },
       // The list stays, so that clients can read it.
       { ...FORGET_DEPLOYING, deploy_steps: task.node.driver_internal_info.deploy_steps },
     );

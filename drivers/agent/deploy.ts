@@ -5,6 +5,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/agent/hints';
 import { repr } from '../../model/python';
+import { agentReport } from './report';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
@@ -142,7 +143,8 @@ async function bootInstance(task: Task): Promise<Outcome> {
   }
 }
 
-const deployStep = (step: string, priority: number, run: Step['run']): Step => ({
+const deployStep = (step: string, priority: number, run: Step['run'], agent: Pick<Step, 'usesAgent'> = {}): Step => ({
+  ...agent,
   step,
   priority: { deploy: priority },
   // All may run again: booting and switching are idempotent, and writing the image again gives the same disk.
@@ -151,8 +153,8 @@ const deployStep = (step: string, priority: number, run: Step['run']): Step => (
 });
 /** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
-  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk)),
-  ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
+  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk), { usesAgent: true }),
+  ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run, { usesAgent: true })),
   deployStep('tear_down_agent', 40, onlyWhenWritingImage(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
@@ -180,6 +182,7 @@ export const agentDeploy = {
   agentSteps,
   runAgentStep,
   onHeartbeat,
+  agentReport,
 } as const satisfies DeployInterface;
 
 /** Deployment by steps of the operator or a custom agent: boots the agent, shuts it down, and writes no image. */

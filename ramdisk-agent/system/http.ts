@@ -8,6 +8,8 @@ export interface Trust {
   readonly insecure: boolean;
   /** PEM of certificate authorities that replace the usual ones. */
   readonly ca?: string | undefined;
+  /** The clock that certificates are checked by; an error about their dates tells it. */
+  readonly now?: () => number;
 }
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT';
@@ -64,6 +66,12 @@ export async function open(request: HttpRequest, redirects = MAX_REDIRECTS): Pro
   return open({ ...request, url: url.href, headers }, redirects - 1);
 }
 
+const OF_DATES: readonly unknown[] = ['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED'];
+const withClock = (error: NodeJS.ErrnoException, { now }: Trust): Error =>
+  OF_DATES.includes(error.code) && now
+    ? new Error(`${error.message} (the machine's clock says ${new Date(now()).toISOString()})`, { cause: error })
+    : error;
+
 const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const target = new URL(url);
@@ -83,6 +91,6 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
       resolve,
     );
     call.on('timeout', () => call.destroy(new Error(`${url} did not answer within ${timeoutMs / 1000} s`)));
-    call.on('error', reject);
+    call.on('error', (error: NodeJS.ErrnoException) => reject(withClock(error, trust)));
     call.end(body);
   });

@@ -10,12 +10,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
-import { routeSource, runAgent } from '../../ramdisk-agent/agent';
+import { runAgent } from '../../ramdisk-agent/agent';
+import { routeSource } from '../../ramdisk-agent/towards';
 import { tree } from '../../ramdisk-agent/system/tree';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { until } from '../support/until';
-import { fileTree } from './support';
+import { fileTree, keptNowhere } from './support';
 import { NEWEST_VERSION } from '../support/newest';
 
 const GiB = 2 ** 30;
@@ -120,6 +121,7 @@ function boot(
     ntpTime: async () => Promise.reject(new Error('no NTP')),
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
+    kept: keptNowhere,
     fetching: { trust: { insecure: false }, timeoutMs: 20_000, signal: new AbortController().signal },
     random: randomBytes,
     newUuid: randomUUID,

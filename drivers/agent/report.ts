@@ -1,0 +1,48 @@
+/** What an agent says after a failure: its last command, and its logs. */
+import { reasonOf } from '../../model/errors';
+import { isObject } from '../../model/json';
+import { oneLine } from '../../model/log';
+import { MAX_SUBJECT } from '../../model/agent/subject';
+import { shortened } from '../../model/text';
+import type { AgentReport, Task } from '../interfaces';
+import { type AgentCommand, type CommandOptions, withAgent } from './client';
+
+/** Seconds for each of the two requests. The node stays reserved meanwhile, and a machine that is off answers nothing. */
+const PATIENCE = 10;
+const COLLECT = 'log.collect_system_logs';
+const MAX_NAME = 100;
+/** A silent agent, or one that gives no logs, is no error. */
+export async function agentReport(task: Task): Promise<AgentReport> {
+  const once: CommandOptions = { attempts: 1, timeout: Math.min(PATIENCE, task.options['agent.command_timeout']) };
+  let command: AgentReport['command'];
+  try {
+    return await withAgent(task, async (agent) => {
+      // Agents list the collection of logs too.
+      const last = (await agent.commands(once)).findLast(({ command_name: name }) => !COLLECT.endsWith(`.${name}`));
+      command = last && described(last);
+      const { system_logs: logs } = (await agent.command(COLLECT, {}, { ...once, wait: true })).command_result ?? {};
+      if (typeof logs !== 'string') return { ...(command ? { command } : {}), silence: 'it gave no logs' };
+      return { ...(command ? { command } : {}), logs: Buffer.from(logs, 'base64') };
+    });
+  } catch (error) {
+    task.signal.throwIfAborted();
+    return { ...(command ? { command } : {}), silence: reasonOf(error) };
+  }
+}
+
+const short = (text: string, most: number): string => shortened(oneLine(text), most);
+function described({
+  command_name: name,
+  command_status: status,
+  command_error: error,
+  command_result: result,
+}: AgentCommand): NonNullable<AgentReport['command']> {
+  const subject = isObject(error) ? error['subject'] : undefined;
+  const percent = result?.['progress'];
+  return {
+    name: short(name, MAX_NAME),
+    status: short(status, MAX_NAME),
+    ...(typeof subject === 'string' ? { subject: short(subject, MAX_SUBJECT) } : {}),
+    ...(typeof percent === 'number' && percent >= 0 && percent <= 100 ? { percent } : {}),
+  };
+}
