@@ -386,8 +386,10 @@ export interface DeployInterface extends Interface {
 }
 /** What the node's agent says after a failure. Its texts are bounded, and not checked otherwise. */
 export interface AgentReport {
-  /** Why it did not answer, or did not give its logs; absent: it did. */
+  /** Why it did not answer; absent: it did. */
   readonly silence?: string;
+  /** Why it gave no logs, although it answered. */
+  readonly noLogs?: string;
   /** The last command that it got. */
   readonly command?: {
     readonly name: string;

@@ -13,6 +13,7 @@ import type { StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
+import { storeLogsAtEnd } from './failure-report';
 import {
   beforeSteps,
   bootingLater,
@@ -127,7 +128,10 @@ export const clean = listedFlow(list, {
       : automatedSteps('clean', offered, cleanPriorities(task.context.options));
   },
   finish: async (task) => {
-    if (!withoutRamdisk(task)) await tearDownAfterSteps(task, list);
+    if (!withoutRamdisk(task)) {
+      await storeLogsAtEnd(task, 'clean');
+      await tearDownAfterSteps(task, list);
+    }
     // A cleaning that is switched off leaves no entry in the history.
     if (isManual(task) || isAutomated(task)) {
       await cacheFacts(task);

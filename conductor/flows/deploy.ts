@@ -18,6 +18,7 @@ import { positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
+import { storeLogsAtEnd } from './failure-report';
 import { reported, type Admission, type Admitted } from './flow';
 import { failFlow, powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
@@ -161,6 +162,9 @@ export const deploy = stepsFlow({
   lacksAgentSteps: (task) => task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true,
   takeAgentSteps,
   hooks: {
+    before: async (task, { interface: owner, step }) => {
+      if (owner === 'deploy' && step === 'tear_down_agent') await storeLogsAtEnd(task, 'deploy');
+    },
     addAgentSteps: async (task) => {
       const steps = await runningAgentSteps(task, 'deploy');
       if (steps === undefined) return wait;

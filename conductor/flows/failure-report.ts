@@ -2,7 +2,7 @@
  * What `last_error` tells besides the reason of a failure in which the agent had a part: the step, the agent's command, the disk or network
  * interface, the wait that ended, and the end of the agent's log. The logs are fetched and stored here.
  */
-import type { AgentReport, PlannedStep } from '../../drivers/interfaces';
+import type { AgentReport, PlannedStep, SavedKind } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { describeDisk, describeNic } from '../../model/agent/subject';
@@ -24,7 +24,7 @@ const MAX_FACT = 500;
 /** The agent's log takes a part of `last_error` at most. */
 const MAX_LOG = MAX_ERROR / 8;
 /** Labels of stored logs, as Ironic has them. */
-const LABELS: Readonly<Partial<Record<NonNullable<Flow['kind']>, string>>> = { clean: 'cleaning', service: 'service' };
+const LABELS: Readonly<Partial<Record<SavedKind, string>>> = { clean: 'cleaning', service: 'service' };
 
 /** A fact about a failure, as `label: text`. Undefined: not known, or not concerned. */
 type Facts = Readonly<Record<string, string | undefined>>;
@@ -112,7 +112,7 @@ async function linesOf(task: NodeTask, flow: Flow, reason: string, late: boolean
   const { running, isAgents } = stepOf(task, flow);
   const { deploy } = task.driver;
   const isAsked = isAgents && task.node.driver_internal_info.agent_url !== undefined;
-  const { command, silence, logs }: AgentReport = (isAsked && (await deploy.agentReport?.(task))) || {};
+  const { command, silence, logs, noLogs }: AgentReport = (isAsked && (await deploy.agentReport?.(task))) || {};
   const stored = logs && (await storeLogs(task, logs, (flow.kind && LABELS[flow.kind]) ?? null));
   // An agent that answers is no puzzle: only its own words count.
   const isLost = late || silence !== undefined;
@@ -126,9 +126,17 @@ async function linesOf(task: NodeTask, flow: Flow, reason: string, late: boolean
     agent: isLost ? contactOf(task.node, silence) : undefined,
     'last boot requests': isLost ? await bootsOf(task) : undefined,
     refused: isLost ? await refusalOf(task, task.node.provision_updated_at) : undefined,
-    logs: stored,
+    logs: stored ?? noLogs,
   };
   return failureLines(facts, logs ? await logTail(logs) : [], secretsOf(task));
+}
+
+/** Stores the logs of an agent that has done its work, if [agent]deploy_logs_collect asks for them. */
+export async function storeLogsAtEnd(task: NodeTask, kind: SavedKind): Promise<void> {
+  const { deploy } = task.driver;
+  if (task.options['agent.deploy_logs_collect'] !== 'always' || task.node.driver_internal_info.agent_url === undefined) return;
+  const { logs } = (await deploy.agentReport?.(task)) ?? {};
+  if (logs) await storeLogs(task, logs, LABELS[kind] ?? null);
 }
 
 /** The lines that follow the reason of a failure; none if the agent had no part in it. An error in here does not hide the reason. */

@@ -7,6 +7,7 @@ import type { NodeTask } from '../core/node-task';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { storeLogsAtEnd } from './failure-report';
 import { unfinishedAbort } from './flow';
 import {
   bootingLater,
@@ -112,6 +113,7 @@ export const service = listedFlow(list, {
   },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');
+    if (!withoutRamdisk(task)) await storeLogsAtEnd(task, 'service');
     await tearDownAfterSteps(task, list);
     await cacheFacts(task);
     await task.end('done', { service_step: {} }, FORGET_SERVICING);

@@ -5,28 +5,35 @@ import { oneLine } from '../../model/log';
 import { MAX_SUBJECT } from '../../model/agent/subject';
 import { shortened } from '../../model/text';
 import type { AgentReport, Task } from '../interfaces';
-import { type AgentCommand, type CommandOptions, withAgent } from './client';
+import { type AgentClient, type AgentCommand, type CommandOptions, withAgent } from './client';
 
 /** Seconds for each of the two requests. The node stays reserved meanwhile, and a machine that is off answers nothing. */
-const PATIENCE = 10;
+const PATIENCE = 20;
 const COLLECT = 'log.collect_system_logs';
 const MAX_NAME = 100;
 /** A silent agent, or one that gives no logs, is no error. */
 export async function agentReport(task: Task): Promise<AgentReport> {
   const once: CommandOptions = { attempts: 1, timeout: Math.min(PATIENCE, task.options['agent.command_timeout']) };
-  let command: AgentReport['command'];
+  const reasonIn = (error: unknown): string => {
+    task.signal.throwIfAborted();
+    return reasonOf(error);
+  };
+  const ask = async (agent: AgentClient): Promise<AgentReport> => {
+    // Agents list the collection of logs too.
+    const last = (await agent.commands(once)).findLast(({ command_name: name }) => !COLLECT.endsWith(`.${name}`));
+    return last ? { command: described(last) } : {};
+  };
+  const collect = async (agent: AgentClient): Promise<AgentReport> => {
+    const { system_logs: logs } = (await agent.command(COLLECT, {}, { ...once, wait: true })).command_result ?? {};
+    return typeof logs === 'string' ? { logs: Buffer.from(logs, 'base64') } : { noLogs: 'the agent sent none' };
+  };
   try {
     return await withAgent(task, async (agent) => {
-      // Agents list the collection of logs too.
-      const last = (await agent.commands(once)).findLast(({ command_name: name }) => !COLLECT.endsWith(`.${name}`));
-      command = last && described(last);
-      const { system_logs: logs } = (await agent.command(COLLECT, {}, { ...once, wait: true })).command_result ?? {};
-      if (typeof logs !== 'string') return { ...(command ? { command } : {}), silence: 'it gave no logs' };
-      return { ...(command ? { command } : {}), logs: Buffer.from(logs, 'base64') };
+      const answer = await ask(agent);
+      return { ...answer, ...(await collect(agent).catch((error: unknown) => ({ noLogs: reasonIn(error) }))) };
     });
   } catch (error) {
-    task.signal.throwIfAborted();
-    return { ...(command ? { command } : {}), silence: reasonOf(error) };
+    return { silence: reasonIn(error) };
   }
 }
 

@@ -47,13 +47,14 @@ export function describeNic(nic: {
 const described = (what: string, facts: readonly string[]): string =>
   shortened(oneLine(`${what} (${facts.filter((fact) => fact !== '').join(', ')})`), MAX_SUBJECT);
 
-const SUBJECTS = new WeakMap<Error, string>();
+const SUBJECTS = new WeakMap<object, string>();
+const isObject = (error: unknown): error is { readonly cause?: unknown } => typeof error === 'object' && error !== null;
 /** Causes of an error that are searched. */
 const MAX_CAUSES = 8;
 /** The disk or interface that the error, or one of its causes, concerns. */
 export function subjectOf(error: unknown): string | undefined {
   let current = error;
-  for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
+  for (let depth = 0; depth < MAX_CAUSES && isObject(current); depth++) {
     const subject = SUBJECTS.get(current);
     if (subject !== undefined) return subject;
     current = current.cause;
@@ -65,7 +66,7 @@ export async function concerning<T>(subject: (error: unknown) => Promise<string>
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Error && subjectOf(error) === undefined) SUBJECTS.set(error, await subject(error));
+    if (isObject(error) && subjectOf(error) === undefined) SUBJECTS.set(error, await subject(error));
     throw error;
   }
 }

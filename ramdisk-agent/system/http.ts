@@ -88,9 +88,17 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
         rejectUnauthorized: !trust.insecure,
         ca: trust.ca,
       },
-      resolve,
+      (answer) => {
+        answered = answer;
+        resolve(answer);
+      },
     );
-    call.on('timeout', () => call.destroy(new Error(`${url} did not answer within ${timeoutMs / 1000} s`)));
+    let answered: IncomingMessage | undefined;
+    call.on('timeout', () => {
+      const seconds = timeoutMs / 1000;
+      if (answered) answered.destroy(new Error(`${url} sent nothing for ${seconds} s`));
+      else call.destroy(new Error(`${url} did not answer within ${seconds} s`));
+    });
     call.on('error', (error: NodeJS.ErrnoException) => reject(withClock(error, trust)));
     call.end(body);
   });
