@@ -7,6 +7,7 @@ import { nodeListHandlers } from './nodes/list';
 import { machineStateHandlers } from './nodes/machine-states';
 import { nodeManagementHandlers } from './nodes/management';
 import { nodeHandlers } from './nodes/nodes';
+import { outOfServiceHandlers } from './nodes/out-of-service';
 import { nodePatchHandlers } from './nodes/patch';
 import { readinessHandlers } from './nodes/readiness';
 import { nodeStateHandlers } from './nodes/states';
@@ -45,6 +46,7 @@ export const handlers: Handlers = {
   ...machineStateHandlers,
   ...nodeManagementHandlers,
   ...nodeHandlers,
+  ...outOfServiceHandlers,
   ...nodePatchHandlers,
   ...readinessHandlers,
   ...nodeStateHandlers,

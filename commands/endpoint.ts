@@ -58,6 +58,8 @@ export async function get<Response>(
 /** @throws Error for the operator */
 export const put = (url: string | undefined, path: string, body: object): Promise<true> =>
   send(url, { method: 'PUT', path, body }, () => true);
+/** @throws Error for the operator */
+export const remove = (url: string | undefined, path: string): Promise<true> => send(url, { method: 'DELETE', path }, () => true);
 
 async function send<Response>(
   url: string | undefined,

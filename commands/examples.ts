@@ -20,6 +20,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'token revoke': ['bloomery token revoke ci'],
   why: ['bloomery why node-1', 'bloomery why node-1 --json --url https://baremetal.example:6385'],
   steps: ['bloomery steps node-1', 'bloomery steps node-1 --continue'],
+  'out-of-service': [
+    "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
+    'bloomery out-of-service node-1 --end',
+    'bloomery out-of-service --overdue',
+  ],
   policy: ['bloomery policy list --changed'],
   'policy list': ['bloomery policy list --changed'],
   'policy show': ['bloomery policy show baremetal:node:update'],

@@ -11,6 +11,7 @@ import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
 import { addMetal3Commands } from './metal3';
 import { print, printError } from './output';
+import { addOutOfServiceCommand } from './out-of-service';
 import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
@@ -33,6 +34,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addTokenCommands,
   addWhyCommand,
   addStepsCommand,
+  addOutOfServiceCommand,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

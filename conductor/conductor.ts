@@ -12,6 +12,8 @@ import type {
   NewPort,
   NodeChanges,
   NodeRecord,
+  Outage,
+  OutageRequest,
   PortChanges,
   PortgroupRecord,
   PortRecord,
@@ -42,6 +44,9 @@ export interface Calls {
   updateNode(uuid: string, changes: NodeChanges, resetInterfaces: boolean, read?: AlreadyRead<NodeRecord>): Promise<NodeRecord>;
   deleteNode(uuid: string): Promise<void>;
   setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
+  /** @param by the user; null: the server authenticates nobody */
+  declareOutOfService(uuid: string, request: OutageRequest, by: string | null): Promise<Outage>;
+  endOutOfService(uuid: string): Promise<void>;
   /** Interface kind (all but vendor) → whether the node has what the interface needs. */
   validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
   /** The readiness checks that only the node's conductor can make. It waits at most some seconds for the machine and the image servers. */

@@ -29,6 +29,7 @@ import { setRaidConfig } from './requests/raid';
 import { probeReadiness } from './requests/readiness';
 import { readSensors } from './requests/sensors';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
+import { declareOutOfService, endOutOfService } from './requests/out-of-service';
 import { validateNode } from './requests/validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
 import { attachVif, detachVif, listVifs } from './requests/vifs';
@@ -106,6 +107,8 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   updateNode: { to: node, run: updateNode },
   deleteNode: { to: node, run: deleteNode },
   setMaintenance: { to: node, repeatable: true, run: setMaintenance },
+  declareOutOfService: { to: node, repeatable: true, run: declareOutOfService },
+  endOutOfService: { to: node, repeatable: true, run: endOutOfService },
   validate: { to: node, repeatable: true, run: validateNode },
   probe: { to: node, repeatable: true, run: probeReadiness },
   provision: { to: node, run: provision },

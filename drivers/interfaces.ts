@@ -122,9 +122,14 @@ export interface Task {
   saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
   /** The config drive's vendor data for a recorder on the instance; each call creates a token. Undefined: the instance gets no recorder. */
   recorderData(): Promise<JsonObject | undefined>;
+  /** Says in the node's history, and to listeners of events, how the instance boots. After a kexec, the agent is forgotten. */
+  recordBoot(boot: InstanceBoot): Promise<void>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits for the state. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }
+
+/** How an instance boots after its deployment, where a kexec was asked for. The texts are for operators. */
+export type InstanceBoot = { readonly by: 'kexec'; readonly kernel: string } | { readonly by: 'reboot'; readonly reason: string };
 
 /** A setting of the BIOS by its name. Unknown facts are absent. */
 export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;
@@ -432,6 +437,8 @@ export interface InspectionFindings {
   readonly hooks: readonly string[];
 }
 export interface NetworkInterface extends Interface {
+  /** The ramdisk and instances have the same network, so that the switch from one to the other needs no reboot. */
+  readonly sharesNetwork?: true | undefined;
   /** Whether the network for the operation is known; throws as `validate`. Absent: the operation needs none. */
   validateInspection?(task: Task): Promise<void>;
   validateRescue?(task: Task): Promise<void>;

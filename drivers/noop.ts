@@ -6,6 +6,7 @@ const nothing = async (): Promise<void> => {};
 
 /** All machines share one network. */
 export const noopNetwork: NetworkInterface = {
+  sharesNetwork: true,
   addProvisioningNetwork: nothing,
   removeProvisioningNetwork: nothing,
   addCleaningNetwork: nothing,

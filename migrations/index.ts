@@ -20,6 +20,7 @@ import { up as stateCounts } from './0017_state_counts';
 import { up as images } from './0018_images';
 import { up as mediaInSwift } from './0019_media_in_swift';
 import { up as parents } from './0020_parents';
+import { up as outOfService } from './0021_out_of_service';
 
 export interface Migration {
   readonly name: string;
@@ -52,4 +53,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0018_images', up: images },
   { name: '0019_media_in_swift', up: mediaInSwift },
   { name: '0020_parents', up: parents },
+  { name: '0021_out_of_service', up: outOfService },
 ];

@@ -70,6 +70,8 @@ export const FAULTS = {
   MethodNotAllowed: [405, '{message}'],
   NotAcceptable: [406, '{message}'],
   // 409
+  // Ironic has no such state.
+  NodeOutOfService: [409, 'Node {node} is out of service. Its maintenance ends when it is in service again.'],
   NodeLocked: [409, 'Node {node} is locked by host {host}, please retry after the current operation is completed.'],
   NodeAlreadyExists: [409, 'A node with UUID {uuid} already exists.'],
   DuplicateName: [409, 'A node with name {name} already exists.'],

@@ -8,6 +8,7 @@ export const EVENT_KINDS = {
   state: 'The provision state or the target provision state changed.',
   power: 'The power state or the target power state changed.',
   maintenance: 'The maintenance flag or the fault changed.',
+  out_of_service: 'The node was taken out of service or put back, or its time out of service is over.',
   error: 'The node has a new last_error.',
   step: 'A step of cleaning, deployment or servicing starts.',
   progress: 'A step ended or reported progress.',

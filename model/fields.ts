@@ -39,6 +39,7 @@ export const NODE_FIELDS = {
   maintenance_reason: 'text',
   management_interface: 'text',
   name: 'text',
+  out_of_service: 'json',
   network_data: 'json',
   network_interface: 'text',
   owner: 'text',
@@ -104,6 +105,7 @@ export interface NodeFields {
   readonly maintenance_reason: string | null;
   readonly management_interface: string | null;
   readonly name: string | null;
+  readonly out_of_service: JsonObject;
   readonly network_data: JsonObject;
   readonly network_interface: string | null;
   readonly owner: string | null;

@@ -73,6 +73,8 @@ export const INTERNAL_INFO = {
   clean_step_index: row<number>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   clean_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['clean end'], becomes: null }),
   cleaning_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  /** Cleaning has not begun, because the node is out of service. */
+  cleaning_held: row<boolean>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   /** The steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
   declarative_cleaning: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
   deploy_step_index: row<number>({ owner: 'conductor', forgotten: ['deploy end'] }),
@@ -103,6 +105,8 @@ export const INTERNAL_INFO = {
   instance: row<unknown>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
+  /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
+  kexec: row<{ readonly kernel: string; readonly told?: true }>({ owner: 'agent', forgotten: ['system end', 'deploy end'] }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 

@@ -33,6 +33,7 @@ export const METRICS = {
   bloomery_api_fragments_bytes: { kind: 'gauge', help: 'Size of the JSON cache, limited by [api]fragment_cache_size.', labels: [] },
 
   bloomery_nodes: { kind: 'gauge', help: 'Nodes in the database, of all conductors. Equal in every process with the API role, so use `max without (instance)`.', labels: ['provision_state', 'power_state', 'maintenance', 'fault'] },
+  bloomery_nodes_out_of_service: { kind: 'gauge', help: 'Nodes out of service, of all conductors. `overdue`: whether their time is over. Equal in every process with the API role, so use `max without (instance)`.', labels: ['overdue'] },
 
   bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },

@@ -137,6 +137,9 @@ const ACTIONS = {
   console_stop: PLAIN,
   power_set: { name: 'NodeSetPowerStatePayload', version: '1.17', fields: NODE },
   power_state_corrected: { name: 'NodeCorrectedPowerStatePayload', version: '1.17', fields: NODE },
+  // Ironic has no such actions (docs/out-of-service.md).
+  out_of_service_set: PLAIN,
+  out_of_service_overdue: PLAIN,
   provision_set: { name: 'NodeSetProvisionStatePayload', version: '1.18', fields: [...NODE, 'instance_info', 'driver_internal_info'] },
 } as const satisfies Readonly<Record<string, PayloadRow>>;
 type NodeAction = keyof typeof ACTIONS;

@@ -2,6 +2,7 @@
  * A table of checks: what prevents the deployment of a node, and what to do about it. The caller reads the facts from machines and servers.
  */
 import type { AllocationRecord, BootRequests, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
+import { outageOf } from './rules/out-of-service';
 import { isWaiting, nextState, stateRow, type ProvisionState, type WaitTimeout } from './states';
 import { missingTraits } from './traits';
 
@@ -19,6 +20,8 @@ export interface Probes {
   readonly deploying: { readonly count: number; readonly limit: number };
   /** Whether `provide` cleans the node. */
   readonly cleans: boolean;
+  /** Why the deployment will end with a reboot, although a kexec is asked for. */
+  readonly kexecObstacle?: string | undefined;
   /** Requested deploy steps (`interface.step`) that the driver lacks, and the agent too, if its steps are known. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
 }
@@ -214,7 +217,9 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
             todo:
               node.fault === 'power failure'
                 ? 'make its BMC reachable: this maintenance ends by itself then'
-                : command(node, 'maintenance unset NODE'),
+                : outageOf(node)
+                  ? `put it back: bloomery out-of-service ${node.name ?? node.uuid} --end`
+                  : command(node, 'maintenance unset NODE'),
           }
         : undefined,
   },
@@ -323,6 +328,17 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
             todo: `make it reachable from the conductor, or ${command(node, `set NODE --${wrong[0]!.name.startsWith('deploy_') ? 'driver' : 'instance'}-info ${wrong[0]!.name}=URL`)}`,
           };
     },
+  },
+  {
+    code: 'kexec',
+    severity: 'warns',
+    probe: ({ kexecObstacle: obstacle }, { node }) =>
+      obstacle === undefined
+        ? undefined
+        : {
+            message: `its deployment is asked to end with a kexec, and will end with a reboot: ${obstacle}`,
+            todo: `accept the reboot, or ${command(node, 'set NODE --instance-info deploy_kexec=false')}`,
+          },
   },
   { code: 'boot-port', severity: 'blocks', check: bootPort },
   {

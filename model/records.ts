@@ -48,9 +48,29 @@ export interface ResourceRecord {
   /** Every write raises the revision. Cached JSON is valid while the revision is equal. */
   readonly revision: number;
 }
+/** What a person says who takes a node out of service. */
+export interface OutageRequest {
+  readonly reason: string;
+  /** The URL of a ticket. */
+  readonly ticket: string | null;
+  readonly until: string;
+}
+export interface Outage extends OutageRequest {
+  /** Null: the caller has no name, since the server authenticates nobody. */
+  readonly declared_by: string | null;
+  readonly declared_at: string;
+  /** When the last reminder was sent that `until` is over; null: none. */
+  readonly reminded_at: string | null;
+  /** What the node returns to. Changes of its maintenance meanwhile are made here. */
+  readonly before: { readonly maintenance: boolean; readonly maintenance_reason: string | null };
+}
+/** The column of the node. Without members: the node is in service. */
+type OutageColumn = Outage | Readonly<Record<string, never>>;
+
 /** Fields whose types openapi.yaml does not say. */
 interface NarrowFields {
   readonly driver_internal_info: InternalInfo;
+  readonly out_of_service: OutageColumn;
   readonly power_state: PowerState | null;
   readonly provision_state: ProvisionState;
   readonly target_provision_state: ProvisionState | null;

@@ -262,6 +262,8 @@ export function nextState(from: ProvisionState, event: Event): ProvisionState | 
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }
 
+/** The verbs of nodes that are out of service (docs/out-of-service.md): they end work, or leave the machine as it is. */
+export const VERBS_OUT_OF_SERVICE: readonly string[] = ['deleted', 'undeploy', 'abort', 'manage'];
 /** States in which a node may be deleted. In maintenance it may be deleted in every state; an option decides for available nodes. */
 export const DELETABLE_STATES: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 

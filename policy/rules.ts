@@ -199,6 +199,8 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:image:create', check: SYSTEM_MEMBER, scopes: BOTH, help: 'Give images names.', ours: true },
   { name: 'baremetal:image:update', check: SYSTEM_MEMBER, scopes: BOTH, help: 'Change images with names.', ours: true },
   { name: 'baremetal:image:delete', check: SYSTEM_MEMBER, scopes: BOTH, help: 'Delete images with names.', ours: true },
+  { name: 'baremetal:node:out_of_service:set', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Take a node out of service.', ours: true },
+  { name: 'baremetal:node:out_of_service:clear', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Put a node back into service.', ours: true },
   { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },

@@ -9,6 +9,7 @@ import { concerning, describeDisk } from '../model/agent/subject';
 import { reasonOf } from '../model/errors';
 import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
+import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
 import { disksOf, type Machine, syncDisks } from './machine';
 import { openForRescue } from './rescue';
@@ -33,6 +34,8 @@ export function commandsOf(machine: Machine): Commands {
     'standby.get_partition_uuids': { run: async () => machine.state.partitionUuids ?? {} },
     'standby.power_off': leave(machine, 'poweroff'),
     'standby.run_image': leave(machine, 'reboot'),
+    'kexec.load': { inBackground: true, run: (params) => loadKernel(machine, params) },
+    'kexec.execute': { run: () => startKernel(machine) },
     'image.install_bootloader': { inBackground: true, run: (params) => installBootloader(machine, params) },
     'rescue.finalize_rescue': {
       run: async ({ rescue_password: password, hashed }) => {
@@ -141,3 +144,30 @@ const leave = (machine: Machine, program: 'poweroff' | 'reboot'): Command => ({
     return null;
   },
 });
+
+/** Loads the kernel of the written image. Nothing of the running system changes. */
+async function loadKernel(machine: Machine, { boot_mode: wanted }: JsonObject): Promise<JsonObject> {
+  const mode = bootMode(machine.tree);
+  if (typeof wanted === 'string' && wanted !== mode)
+    throw new AgentError('CommandExecutionError', `The machine runs in boot mode ${mode}, and the instance needs ${wanted}`);
+  const device = await openToRead(rootDisk(disksOf(machine), machine.state.node));
+  try {
+    const loaded = await loadImageKernel(device, machine);
+    machine.log.info(`Loaded the kernel ${String(loaded['kernel'])}, as ${String(loaded['from'])} says`);
+    return loaded;
+  } finally {
+    await device.close();
+  }
+}
+/** Says that it goes, and goes after the response. When that fails, the agent still answers, and the conductor reboots the machine. */
+async function startKernel(machine: Machine): Promise<JsonObject> {
+  if (!isKernelLoaded(machine.tree)) throw new AgentError('CommandExecutionError', 'No kernel is loaded');
+  await syncDisks(machine);
+  const go = async (): Promise<void> => {
+    await machine.clock.sleep(FAREWELL_MS);
+    machine.log.info('Leaving: kexec');
+    await machine.kernelCalls.start();
+  };
+  void go().catch((error: unknown) => machine.log.error(reasonOf(error)));
+  return { going: true };
+}

@@ -11,6 +11,7 @@ import { findDisks, type FoundDisk, mediaOf } from './inventory/disks';
 import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
 import type { Kept } from './kept';
+import type { KernelCalls } from './kexec/kernel-calls';
 import type { BufferedLog } from './log';
 import type { Parameters as Settings } from './parameters';
 
@@ -21,6 +22,7 @@ export interface Machine extends HostEnvironment {
   readonly findService: (service: string, signal: AbortSignal) => Promise<DiscoveredService | undefined>;
   /** The time of an NTP server, milliseconds of the Unix epoch. */
   readonly ntpTime: (server: string, signal: AbortSignal) => Promise<number>;
+  readonly kernelCalls: KernelCalls;
   readonly clock: Clock;
   readonly log: BufferedLog;
   /** Outlives this program. */

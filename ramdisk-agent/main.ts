@@ -9,6 +9,7 @@ import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
 import { reasonOf } from '../model/errors';
+import { kernelCalls } from './kexec/kernel-calls';
 import { tree } from './system/tree';
 import { createKept } from './kept';
 import { consoleLog } from './log';
@@ -60,6 +61,7 @@ async function main(): Promise<void> {
     frames: firstFrames,
     findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),
     ntpTime: (server, signal) => timeOf(server, { random: randomBytes, monotonic: () => performance.now(), signal }),
+    kernelCalls: kernelCalls(architecture()),
     clock: systemClock,
     log,
     kept,

@@ -25,6 +25,7 @@ const UNSORTABLE = [
   'traits',
   'network_data',
   'service_step',
+  'out_of_service',
 ];
 /** Fields that are not columns of the node. */
 const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
@@ -64,10 +65,12 @@ const NO_CONDUCTORS: AliveConductors = { version: '', conductors: [] };
 function filterOf(query: NodeQuery, project: string | undefined): NodeFilter {
   const where = Object.fromEntries(EXACT.filter((name) => query[name] !== undefined).map((name) => [name, query[name]]));
   const { shard: shards, associated, sharded, description_contains: part, parent_node: parent, include_children: all } = query;
+  const { out_of_service: outOfService } = query;
   const children = parent ?? (all ? 'all' : undefined);
   return {
     where: { ...where, ...(shards ? { shard: shards } : {}) },
     associated: typeof associated === 'boolean' ? associated : undefined,
+    outOfService: outOfService ?? undefined,
     sharded: typeof sharded === 'boolean' ? sharded : undefined,
     descriptionContains: typeof part === 'string' ? part : undefined,
     project,
@@ -129,7 +132,9 @@ async function list(
   });
 
   const also = [
-    ...(['associated', 'maintenance', 'retired'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
+    ...(['associated', 'maintenance', 'retired', 'out_of_service'] as const)
+      .filter((name) => query[name] === true)
+      .map((name) => [name, true] as const),
     ...(typeof query.detail === 'boolean' ? [['detail', query.detail] as const] : []),
     ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
   ];

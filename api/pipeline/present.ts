@@ -26,21 +26,27 @@ export const linksTo = (base: string, path: string): readonly Link[] => [
 /** The Location header of a created or changing resource. */
 export const location = (base: string, path: string): Readonly<Record<string, string>> => ({ Location: `${base}/v1/${path}` });
 
-/** The rows of responses with all fields, by the rows of the resource and the version. */
-const ofVersions = new WeakMap<readonly FieldRow[], Map<number, readonly FieldRow[]>>();
-function allRows(rows: readonly FieldRow[], minor: number): readonly FieldRow[] {
+/** The rows of responses: those that `fields` may select from, and those of responses without `fields`. */
+interface Rows {
+  readonly all: readonly FieldRow[];
+  readonly usual: readonly FieldRow[];
+}
+/** By the rows of the resource and the version. */
+const ofVersions = new WeakMap<readonly FieldRow[], Map<number, Rows>>();
+function rowsOf(rows: readonly FieldRow[], minor: number): Rows {
   let versions = ofVersions.get(rows);
-  if (!versions) ofVersions.set(rows, (versions = new Map<number, readonly FieldRow[]>()));
+  if (!versions) ofVersions.set(rows, (versions = new Map<number, Rows>()));
   const known = versions.get(minor);
   if (known) return known;
-  const shown = rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor));
+  const all = rows.filter((row) => !row.hidden && isGateOpen(row.gate, minor));
+  const shown = { all, usual: all.filter(({ asked }) => !asked) };
   versions.set(minor, shown);
   return shown;
 }
 /** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export function rowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
-  const all = allRows(rows, minor);
-  return fields ? all.filter(({ name }) => name === 'links' || fields.includes(name)) : all;
+  const { all, usual } = rowsOf(rows, minor);
+  return fields ? all.filter(({ name }) => name === 'links' || fields.includes(name)) : usual;
 }
 
 /** Fields of a node that Ironic puts after the others. */

@@ -32,6 +32,7 @@ export type Schema = Readonly<Record<string, unknown>> &
     readonly 'x-read-policy'?: string;
     readonly 'x-name'?: string;
     readonly 'x-ours'?: true;
+    readonly 'x-asked'?: true;
     readonly 'x-types'?: readonly string[];
     readonly 'x-json-schema'?: Readonly<Record<string, unknown>>;
   };
@@ -105,6 +106,8 @@ export interface FieldRow {
   readonly selectable: boolean;
   /** Accepted, never shown. */
   readonly hidden: boolean;
+  /** Shown only if `fields` names it. */
+  readonly asked: boolean;
   /** A boolean that clients may write as text. */
   readonly spelled: boolean;
   readonly policy: string | null;
@@ -275,6 +278,7 @@ const fieldRow = (resource: string, name: string, node: Schema): FieldRow => ({
   links: isLinks(node),
   selectable: !UNSELECTABLE[resource]?.includes(name),
   hidden: node['writeOnly'] === true,
+  asked: node['x-asked'] === true,
   spelled: node['x-spelled'] === true,
   policy: node['x-policy'] ?? null,
   readPolicy: node['x-read-policy'] ?? null,

@@ -9,6 +9,8 @@ const OFFERED = [
   ...['create', 'delete', 'update', 'set_provision_state', 'set_power_state', 'set_maintenance', 'clear_maintenance'].map(
     (operation) => `node:${operation}`,
   ),
+  'node:out_of_service:set',
+  'node:out_of_service:clear',
   'node:set_boot_device',
   'node:validate',
   'node:history:get',

@@ -4,6 +4,7 @@ import { retry, timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { InternalChanges } from '../../model/internal-info';
+import { beneath } from '../../model/rules/out-of-service';
 import type { Origin } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { isWaiting, nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
@@ -20,6 +21,7 @@ import { fencedConnections, type Holding } from '../hardware/fenced';
 import { notifyProvision } from './notify';
 import { portWrites } from './port-writes';
 import { changePower } from './power';
+import { recordBoot } from './boot-record';
 import { recorderData } from './recorders';
 import type { ReservedWorker } from '../runtime/workers';
 import { LockLost, isInterrupted } from './interruption';
@@ -116,6 +118,11 @@ const heldDuring =
   };
 
 /** The record of a node, what is noted for it, and whether it is reserved. */
+const withMaintenanceBeneath = (node: NodeRecord, write: NodeWrite): NodeWrite => {
+  const changes = beneath(node, write.changes);
+  return changes === write.changes ? write : { ...write, changes };
+};
+
 interface HeldNode {
   node: NodeRecord;
   /** Writes the node and what is noted, and reserves it if it is not reserved yet. */
@@ -169,7 +176,8 @@ function heldNode(
   const self: HeldNode = {
     node: found,
     checks: { stillHeld, beforeCall },
-    note: (write, announce) => {
+    note: (given, announce) => {
+      const write = withMaintenanceBeneath(self.node, given);
       noted = mergeWrites(noted, write);
       self.node = applyWrite(self.node, write);
       if (announce) unannounced = [...unannounced, announce];
@@ -183,7 +191,7 @@ function heldNode(
       if (hold === 'read') throw new Error('a shared task may not write');
       // The process holds the node in memory, so that no other work of this host has made this reservation.
       if (release && hold === 'free' && mayBeReserved) return store.nodes.release(uuid, fence + 1, host);
-      const whole = withQuotesBounded(mergeWrites(noted, write));
+      const whole = withQuotesBounded(mergeWrites(noted, withMaintenanceBeneath(self.node, write)));
       if (isEmptyWrite(whole) && !also && (!release || hold !== 'reserved')) return;
       if (hold === 'ended') throw new Error('the reservation of the node has ended: nothing can be written');
       try {
@@ -271,6 +279,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
     recorderData: () => recorderData(context, own.node),
+    recordBoot: (boot) => recordBoot(task, boot),
     fire: (...event) => fire(false, ...event),
     end: (...event) => fire(true, ...event),
     fireWithNext: (event, changes = {}, internal = {}) => {
@@ -375,7 +384,7 @@ export const changeUnlocked = (
       const node = known ?? (await store.nodes.find(uuid));
       known = undefined;
       if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
-      const changes = await decide(node);
+      const changes = beneath(node, await decide(node));
       const write = ({ nodes }: Store) => nodes.updateUnlocked(uuid, changes, node.revision);
       const more = also?.(node, changes);
       const changed = await (more

@@ -1,6 +1,7 @@
 /** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the response. */
 import { Fault } from '../../model/errors';
-import { VERBS, nextState, stateRow, type Event } from '../../model/states';
+import { outageOf } from '../../model/rules/out-of-service';
+import { VERBS, VERBS_OUT_OF_SERVICE, nextState, stateRow, type Event } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
 import { type AlreadyRead, type ProvisionArgs, recordOf } from '../core/call-types';
 import { countTowards } from '../core/concurrency';
@@ -53,6 +54,7 @@ export async function provision(
     const { provision_state: state } = task.node;
     if (event === undefined || nextState(state, event) === undefined)
       throw new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
+    if (outageOf(task.node) && !VERBS_OUT_OF_SERVICE.includes(verb)) throw new Fault('NodeInMaintenance', { op: verb, node: uuid });
     if (event === 'abort') return abort(task);
     if (event === 'unhold') return unhold(task);
     return admit(task, event, args);

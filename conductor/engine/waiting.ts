@@ -2,6 +2,7 @@
 import type { Outcome } from '../../drivers/interfaces';
 import { bareTimestamp, timestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
+import { outageOf } from '../../model/rules/out-of-service';
 import { isWaiting, stateRow } from '../../model/states';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
@@ -14,6 +15,10 @@ export async function wake(task: NodeTask, why: WakeReason, outcome?: Outcome): 
   const { provision_state: state, maintenance } = task.node;
   const flow = isWaiting(state) ? FLOWS[stateRow(state).flow!] : undefined;
   if (!flow?.waiting) return;
+  if (outageOf(task.node)) {
+    task.log.debug('the node is out of service: its flow goes on later');
+    return;
+  }
   if (maintenance) {
     if (task.context.options['conductor.allow_provisioning_in_maintenance'])
       task.log.warn('heartbeat of a node in maintenance mode; not taking any action');

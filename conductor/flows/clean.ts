@@ -6,6 +6,7 @@ import { withoutFullStop } from '../core/attempt';
 import { CLEANINGS } from '../core/concurrency';
 import { cacheFacts } from './hardware-facts';
 import { forgottenAt, type InternalChanges } from '../../model/internal-info';
+import { outageOf } from '../../model/rules/out-of-service';
 import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
@@ -57,12 +58,19 @@ export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> =
   ...(steps ? { clean_steps: steps, cleaning_disable_ramdisk: disableRamdisk === true, declarative_cleaning: true } : {}),
 });
 
+/** Pauses between the checks whether a node is in service again. */
+const HELD_POLL_SECONDS = 10;
 /** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
   if (!isManual(task) && !isAutomated(task)) {
     task.log.info('automated cleaning is disabled for this node');
     task.note({}, { cleaning_disable_ramdisk: true });
     return done;
+  }
+  if (outageOf(task.node)) {
+    task.log.info('the node is out of service: it is cleaned later');
+    task.note({}, { cleaning_held: true });
+    return { kind: 'wait', pollEvery: HELD_POLL_SECONDS };
   }
   if (task.node.maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
     return failed('Cleaning a node in maintenance mode is not allowed');

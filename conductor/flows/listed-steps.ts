@@ -1,6 +1,7 @@
 /** What cleaning and servicing share: a client names the steps, and the flow runs exactly these, with the ramdisk or without. */
 import { done, type Outcome, type PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
+import { ownMaintenance } from '../../model/rules/out-of-service';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { attempt, withFailureText } from '../core/attempt';
 import { forgottenAt, type InternalChanges } from '../../model/internal-info';
@@ -126,7 +127,7 @@ export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<v
 async function fail(task: NodeTask, list: ListedSteps, reason: string, how: Failure | undefined): Promise<void> {
   const { kind, gerund } = list;
   // A disk may be half erased: an operator must check the node before it is used. With the fault, the tear-down powers nothing off.
-  const { maintenance_reason: before } = task.node;
+  const { maintenance_reason: before } = ownMaintenance(task.node);
   if (positionOf(task, kind).running)
     await task.save({ maintenance: true, fault: `${kind} failure`, maintenance_reason: before ?? reason });
   const also = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));

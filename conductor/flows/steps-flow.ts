@@ -72,6 +72,12 @@ async function resumeSteps(task: NodeTask, flow: StepsFlow): Promise<StepOutcome
 }
 
 async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: WakeReason, outcome?: Outcome): Promise<void> {
+  // The node is in service again.
+  if (task.node.driver_internal_info.cleaning_held) {
+    task.context.stopPolling(task.node.uuid);
+    task.fireWithNext('resume', {}, { cleaning_held: undefined, step_poll_every: undefined });
+    return applyOutcome(task, flow, () => flow.begin(task));
+  }
   if (why === 'heartbeat' && flow.lacksAgentSteps(task)) {
     const steps = await agentStepsOf(task, flow.kind).catch((error: unknown) => {
       if (isInterrupted(task.context, error)) throw error;

@@ -11,6 +11,7 @@ import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-pe
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { pollWaiting, releaseOrphanedReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
+import { remindOfOutages } from './out-of-service';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { pollSilentAgents } from '../engine/silent-agents';
@@ -80,6 +81,7 @@ export const PERIODICS: readonly Periodic[] = [
     every: () => 3600,
     run: async (context) => ((await context.isOwnWork('old changes of hardware')) ? trimChanges(context) : undefined),
   },
+  { name: 'reminders of nodes out of service', every: () => 60, run: remindOfOutages },
   {
     name: 'counts of states',
     every: () => 60,

@@ -1,5 +1,6 @@
 /** Synchronises the power states in the database with those of the machines. */
 import { Fault, reasonOf } from '../../model/errors';
+import { outageOf, ownMaintenance } from '../../model/rules/out-of-service';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
@@ -14,9 +15,11 @@ import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
+/** A node that is out of service with a power failure waits for the recovery. */
+const allowsSync = (node: NodeRecord): boolean => !node.maintenance || (outageOf(node) !== undefined && node.fault !== 'power failure');
 /** Whether no other work changes the node's power, and its state allows synchronisation. */
 const isSynchronised = (node: NodeRecord): boolean =>
-  !node.maintenance &&
+  allowsSync(node) &&
   node.reservation === null &&
   node.target_power_state === null &&
   !stateRow(node.provision_state).skipPowerSync &&
@@ -41,9 +44,9 @@ export type SyncFailures = Map<string, number>;
 /** This conductor's nodes, read on demand. Nodes that failed before come first, so that their retries end soon. */
 async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
   const { nodes } = context.store;
-  const all = { where: { maintenance: false }, children: 'all' } as const;
+  const all = { powerSynchronised: true, children: 'all' } as const;
   const before = new Map(failures);
-  const failed = await context.ownNodes(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
+  const failed = await context.ownNodes(await nodes.list({ ...all, where: { uuid: [...before.keys()] } }));
   for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
   yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
   yield* ownNodesOf(context, all, (node) => !before.has(node.uuid) && isSynchronised(node));
@@ -80,6 +83,8 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);
+    // A maintenance beneath stays as it is, so that nothing but the count says that this failure is known.
+    if (givesUp && outageOf(node) && count > context.options['conductor.power_state_sync_max_retries'] + 1) return;
     if (givesUp) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
     sharedTask.log.warn(`could not read the power state, attempt ${count}`, { reason: reasonOf(error) });
     return;
@@ -108,7 +113,9 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     }
     failures.set(node.uuid, count);
     if (givesUp) return giveUp(task, actual);
-    if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
+    // A person may work at a machine that is out of service: the server does not switch it.
+    const isForced = context.options['conductor.force_power_state_during_sync'] && !outageOf(task.node);
+    if (!isForced || stays || known === 'error' || actual === null) {
       task.log.warn(`the machine's power state is ${actual}, not ${known}: updated the node`);
       await task.write({ power_state: actual }, forgottenWith(task, actual));
       notifyCorrected(task, known);
@@ -127,7 +134,8 @@ const isValid = (task: NodeTask): Promise<boolean> =>
 
 /** Puts the node in maintenance until its BMC answers again. */
 async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: string): Promise<void> {
-  const { uuid, power_state: known, maintenance } = task.node;
+  const { uuid, power_state: known } = task.node;
+  const { maintenance } = ownMaintenance(task.node);
   const shown = actual ?? 'None';
   const text =
     `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +

@@ -10,8 +10,10 @@ import {
   type NodeRecord,
 } from '../../model/records';
 import { conductorsServing } from '../../model/ring';
+import { outageOf } from '../../model/rules/out-of-service';
 import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
+import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
 import { type AlreadyRead, recordOf } from '../core/call-types';
@@ -56,6 +58,7 @@ export async function createNode(context: Context, node: NewNode): Promise<NodeR
   await checkServed(context, node.driver, group);
   const interfaces = hardware.fill(node.driver, node);
   checkSizes(node.uuid, node.properties);
+  checkKexec(node);
   const whole: NewNode = {
     resource_class: options['DEFAULT.default_resource_class'],
     ...node,
@@ -91,6 +94,7 @@ function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
   const after = { ...node, ...changes };
   const changed = (key: keyof NodeChanges): boolean => key in changes && changes[key] !== node[key];
 
+  if (changed('maintenance') && !after.maintenance && outageOf(node)) throw new Fault('NodeOutOfService', { node: uuid });
   if (changed('maintenance') && !after.maintenance) Object.assign(follows, { maintenance_reason: null, fault: null });
   if (changed('protected')) {
     if (!after.protected) follows.protected_reason = null;
@@ -151,6 +155,7 @@ export async function updateNode(
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
     const interfaces = newInterfaces(context, node, changes, resetInterfaces);
     checkSizes(uuid, changes.properties);
+    checkKexec(changes);
     return { ...changes, ...follows, ...interfaces };
   };
   return changeUnlocked(context, uuid, decide, {
@@ -177,11 +182,13 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
   });
 }
 
-/** The end of maintenance clears reason and fault. Throws NodeLocked, NodeNotFound. */
+/** The end of maintenance clears reason and fault. Throws NodeLocked, NodeOutOfService, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
-  await changeUnlocked(context, uuid, async () =>
-    on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },
-  );
+  await changeUnlocked(context, uuid, async (node) => {
+    if (on) return { maintenance: true, maintenance_reason: reason ?? null };
+    if (outageOf(node)) throw new Fault('NodeOutOfService', { node: uuid });
+    return { maintenance: false, maintenance_reason: null, fault: null };
+  });
 }
 
 interface TraitChange {

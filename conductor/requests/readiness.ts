@@ -1,6 +1,7 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
 import { servable } from '../../drivers/common/images';
+import { kexecObstacle, wantsKexec } from '../../drivers/common/kexec-request';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
@@ -92,6 +93,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
         images: reached,
         deploying,
         missingSteps,
+        kexecObstacle: valid('deploy') && wantsKexec(task.node, options) ? kexecObstacle(task) : undefined,
         cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
       };
     });

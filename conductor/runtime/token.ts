@@ -21,7 +21,7 @@ export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, giv
 }
 
 export interface Tokens {
-  /** Creates the node's token and returns it; returns `******` if the node has a token already. Throws NodeNotFound. */
+  /** Creates the node's token and returns it; returns `******` if the node has a token already. Throws NodeNotFound, NodeLocked while the power changes. */
   give(nodeUuid: string): Promise<string>;
 }
 export const createTokens = (store: Store, random: (bytes: number) => Buffer): Tokens => ({

@@ -10,6 +10,8 @@ import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
 import { isFastTrack } from './fast-track';
+import { startKernel } from './kexec';
+import { KEXEC, wantsKexec } from '../common/kexec-request';
 import { canPowerOff } from '../common/power-cycle';
 import {
   type DeployInterface,
@@ -44,6 +46,10 @@ export const agentProperties: Readonly<Record<string, Property>> = {
     description:
       'Whether Ironic should force a reboot of the Node via the out-of-band channel after deployment is complete. Provides compatibility with older deploy ramdisks. Defaults to False. Optional.',
   },
+  [KEXEC]: {
+    description:
+      "Whether deployments end with a kexec into the image's kernel instead of a reboot, where the image allows it. Overrides [deploy]kexec; deploy_kexec in instance_info overrides both. Optional.",
+  },
   agent_verify_ca: {
     description:
       "Either a Boolean value, a path to a CA_BUNDLE file or directory with certificates of trusted CAs. If set to True ironic will verify the agent's certificate; if False the driver will ignore verifying the SSL certificate. If it's a path the driver will use the specified certificate or one of the certificates in the directory. Defaults to True. Optional",
@@ -54,6 +60,7 @@ export const agentProperties: Readonly<Record<string, Property>> = {
 export async function validateAgentDeploy(task: Task): Promise<void> {
   await task.driver.boot.validate?.(task);
   validateCapabilities(task.node);
+  wantsKexec(task.node, task.options);
   validateRootDevice(task);
 }
 
@@ -135,6 +142,12 @@ async function switchNetwork(task: Task): Promise<Outcome> {
 
 async function bootInstance(task: Task): Promise<Outcome> {
   try {
+    const isAgentThere = task.node.driver_internal_info.kexec !== undefined;
+    if (await startKernel(task)) return done;
+    if (isAgentThere) {
+      await task.power('rebooting');
+      return done;
+    }
     // Without power control, the shutdown of the agent has restarted the machine.
     if (task.driver.power.on) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
     return done;

@@ -3,6 +3,7 @@ import { waitUntil } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { type CommandOptions, withAgent } from './client';
 import { isTrue } from '../common/boot-settings';
+import { loadKernel } from './kexec';
 import { canPowerOff } from '../common/power-cycle';
 import { type Outcome, type Task, done, failed } from '../interfaces';
 
@@ -14,10 +15,11 @@ const SHUTDOWN_TIMEOUT_SECONDS = 10;
 /**
  * Makes the agent power the machine off; the BMC does it when the agent did not in time. With driver_info.deploy_forces_oob_reboot the BMC
  * does it at once, after the disks are flushed. Where power off is forbidden, the agent only stops accepting commands. Where the power
- * interface cannot power off, the machine reboots.
+ * interface cannot power off, the machine reboots. An agent that has loaded the kernel of the instance stays until boot_instance.
  */
 export async function tearDownAgent(task: Task): Promise<Outcome> {
   try {
+    if (await loadKernel(task)) return done;
     if (task.node.disable_power_off) {
       await lockDown(task);
       return done;

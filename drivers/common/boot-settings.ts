@@ -44,6 +44,9 @@ function instanceRequest(node: NodeRecord): FirmwareRequest {
   return { mode: property('hw_firmware_type'), secureBoot, by: 'instance_info/image_properties' };
 }
 
+/** Whether the instance requests secure boot. */
+export const requestsSecureBoot = (node: NodeRecord): boolean => instanceRequest(node).secureBoot;
+
 /**
  * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an
  * earlier boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.

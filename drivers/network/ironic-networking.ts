@@ -207,6 +207,7 @@ async function portChanged(task: Task, { before, after }: PortChange): Promise<v
 
 export const ironicNetworking: NetworkInterface = {
   ...noopNetwork,
+  sharesNetwork: undefined,
   properties: Object.fromEntries(
     ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing', 'idle'].map((name) => [
       `${name}_network`,

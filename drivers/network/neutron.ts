@@ -110,6 +110,7 @@ const removingFlat =
 
 export const flatNetwork: NetworkInterface = {
   ...neutronVifs,
+  sharesNetwork: true,
   hasService,
   properties,
   validate: async (task) => void (await findTemporaryNetwork(task, 'cleaning')),

@@ -60,7 +60,7 @@ interface Paths {
   readonly disk: string;
 }
 /** The partitions of a multipath device are devices by themselves, and the firmware knows only its paths. */
-function pathsOf(tree: Tree, disk: string): Paths {
+export function pathsOf(tree: Tree, disk: string): Paths {
   const base = `/sys/block/${disk.slice('/dev/'.length)}`;
   const [name, path] = [tree.text(`${base}/dm/name`), tree.list(`${base}/slaves`)[0]];
   if (name === null || path === undefined) return { disk, partition: (number) => partitionPath(disk, number) };

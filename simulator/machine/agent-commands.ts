@@ -21,8 +21,8 @@ export interface AgentHost {
   readonly failWriteImage: string | undefined;
   /** `undefined`: the disk is empty. */
   setContent(disk: string, content: DiskContent | undefined): void;
-  /** Switches the machine off or resets it, which ends the agent. */
-  leave(how: 'off' | 'reset'): void;
+  /** Switches the machine off, resets it, or starts the system on its disk without the firmware. Each ends the agent. */
+  leave(how: 'off' | 'reset' | 'kexec'): void;
 }
 export interface AgentCommand {
   /** The command continues after the answer to its request. Only one background command runs at a time. */
@@ -109,6 +109,15 @@ const leave = (how: 'off' | 'reset'): AgentCommand => ({
   },
 });
 
+/** As our own agent does it (docs/kexec.md). The answer comes first. */
+const kexec = async (host: AgentHost): Promise<JsonObject> => {
+  void host.clock.sleep(LEAVE_DELAY_MS, host.signal).then(
+    () => host.leave('kexec'),
+    () => {},
+  );
+  return { going: true };
+};
+
 /** By extension.name. */
 export const COMMANDS: Readonly<Record<string, AgentCommand>> = {
   ...stepCommands('clean'),
@@ -118,6 +127,8 @@ export const COMMANDS: Readonly<Record<string, AgentCommand>> = {
   'standby.get_partition_uuids': { run: async () => ({}) },
   'standby.power_off': leave('off'),
   'standby.run_image': leave('reset'),
+  'kexec.load': { background: true, run: async () => ({ kernel: '/boot/vmlinuz', from: '/dev/sda1:/boot/grub/grub.cfg' }) },
+  'kexec.execute': { run: kexec },
   'image.install_bootloader': { background: true, run: doNothing },
   'log.collect_system_logs': { run: async () => ({ system_logs: gzipSync('a simulated machine has no logs\n').toString('base64') }) },
   'poll.get_hardware_info': { run: async (host) => host.inventory },

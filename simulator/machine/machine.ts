@@ -175,6 +175,14 @@ function switchOff(internals: Internals): void {
   internals.agentStart = undefined;
   enter(internals, 'off');
 }
+/** The agent has started the kernel of the system on the disk: the machine stays on. */
+function startSystem(internals: Internals): void {
+  internals.power?.abort(new Error('another system runs'));
+  internals.power = new AbortController();
+  internals.agent = undefined;
+  internals.agentStart = undefined;
+  enter(internals, 'system');
+}
 function switchOn(internals: Internals): void {
   if (internals.power) return;
   const { hardware, clock, setting } = internals;
@@ -251,7 +259,7 @@ async function runAgent(internals: Internals, start: AgentStart, signal: AbortSi
       else disks.delete(disk);
       changed();
     },
-    leave: (how) => ACTIONS[how](internals),
+    leave: (how) => (how === 'kexec' ? startSystem(internals) : ACTIONS[how](internals)),
     remembered: start.memory,
     remember: (memory) => {
       internals.agentStart = { ...start, memory };

@@ -18,6 +18,9 @@ export interface NodeFilter extends Paging {
   readonly associated?: boolean | undefined;
   readonly reserved?: boolean;
   readonly sharded?: boolean | undefined;
+  readonly outOfService?: boolean | undefined;
+  /** Only nodes whose power state is synchronised: those without maintenance, or out of service. */
+  readonly powerSynchronised?: true;
   /** Only nodes with this key in driver_internal_info. */
   readonly internal?: InternalKey;
   /** Only nodes with one of these BMC addresses in `lookup_bmc_addresses`, which an inspection sets. */
@@ -52,6 +55,9 @@ export interface NodeLists {
   shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
 }
 
+/** The condition of an index (migrations/0021_out_of_service.ts). */
+const OUT_OF_SERVICE = `(out_of_service <> '{}')`;
+
 /** @param find reads the node that a marker names */
 export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) => Promise<NodeRecord>): NodeLists {
   /** A node of other projects counts as unknown. Otherwise the list's position would reveal the node's values. */
@@ -72,6 +78,8 @@ export function nodeListsOn(db: Knex, prepared: Prepared, find: (ident: string) 
       ['shard', filter.sharded],
     ] as const)
       if (expected !== undefined) void (expected ? query.whereNotNull(column) : query.whereNull(column));
+    if (filter.outOfService !== undefined) void query.whereRaw(filter.outOfService ? OUT_OF_SERVICE : `NOT ${OUT_OF_SERVICE}`);
+    if (filter.powerSynchronised) void query.whereRaw(`(NOT maintenance OR ${OUT_OF_SERVICE})`);
     if (filter.internal !== undefined) void query.whereRaw('jsonb_exists(driver_internal_info, ?)', [filter.internal]);
     if (filter.bmcAddresses !== undefined)
       void query.whereRaw("jsonb_exists_any(driver_internal_info -> 'lookup_bmc_addresses', ?)", [filter.bmcAddresses.filter(findable)]);

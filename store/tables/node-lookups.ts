@@ -48,6 +48,7 @@ export const NODE_COLUMNS: Columns<NodeRecord> = {
   clean_step: 'jsonb',
   deploy_step: 'jsonb',
   service_step: 'jsonb',
+  out_of_service: 'jsonb',
 };
 
 /** A UUID with or without hyphens. The API refuses names that match. */
@@ -82,7 +83,7 @@ function part(column: keyof typeof MEMBERS, names: readonly string[] = MEMBERS[c
 }
 const PARTS = `${part('driver_info')}, ${part('driver_internal_info')}`;
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
-const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'owner', 'lessee', 'management_interface'] as const;
+const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'target_power_state', 'reservation', 'owner', 'lessee', 'management_interface'] as const;
 const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${part('driver_info')}, ${part('driver_internal_info', ['agent_secret_token'])} FROM nodes
   WHERE uuid = $1`;
 /** Bytes of instance_info from which the config drive is replaced. */

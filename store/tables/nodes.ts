@@ -27,7 +27,10 @@ interface Nodes extends NodeLookups, NodeLists {
   updateUnlocked(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, so that no concurrent write is lost; `undefined` removes a key. */
   mergeInternal(uuid: string, keys: InternalChanges, fence?: number): Promise<NodeRecord>;
-  /** As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. */
+  /**
+   * As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. Throws NodeLocked while the power changes:
+   * the system that asks is about to end.
+   */
   mergeInternalOnce(uuid: string, keys: InternalChanges): Promise<boolean>;
   /** Removes the node and everything that belongs to it, such as its ports. */
   remove(uuid: string, fence?: number): Promise<void>;
@@ -63,7 +66,11 @@ const RELEASE_ALL = `UPDATE nodes SET reservation = NULL, revision = nodes.revis
   FROM (SELECT * FROM nodes WHERE reservation = :host ORDER BY id FOR UPDATE) AS was
   WHERE nodes.id = was.id RETURNING was.*`;
 
-const lockedBy = ({ uuid: node, reservation }: NodeRecord): Fault => new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+const lockedBy = ({ uuid: node, reservation }: Pick<NodeRecord, 'uuid' | 'reservation'>): Fault =>
+  new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
+function refuseDuringPowerChange(node: Pick<NodeRecord, 'uuid' | 'reservation' | 'target_power_state'>): void {
+  if (node.target_power_state !== null) throw lockedBy(node);
+}
 /**
  * The row for a write that found no reserved row. If the write ends the reservation, it may be repeated after a lost response: then the row
  * has its state. Throws NodeLocked otherwise.
@@ -152,9 +159,11 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     mergeInternal: async (uuid, keys, fence) => write(uuid, mergedRow(db, keys, sizes), fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
-      const lacking = fenced(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
+      const lacking = fenced(uuid, undefined)
+        .whereNull('target_power_state')
+        .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-      if (changed === 0) await lookups.findLookup(uuid);
+      if (changed === 0) refuseDuringPowerChange(await lookups.findLookup(uuid));
       return changed > 0;
     },
 
@@ -169,7 +178,7 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
         const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host, internal) : undefined;
         if (node) return node;
         const { uuid, reservation } = await find(ident);
-        if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
+        if (reservation !== null || attempt === 3) throw lockedBy({ uuid, reservation });
       }
     },
 

@@ -11,7 +11,7 @@ const listed = (kind: string): string[] => [
   `${kind}_steps`,
   'steps_validated',
 ];
-const DEPLOYMENT = [...listed('deploy'), 'deployment_reboot', 'user_deploy_steps'];
+const DEPLOYMENT = [...listed('deploy'), 'kexec', 'deployment_reboot', 'user_deploy_steps'];
 const INSTANCE = ['instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'];
 
 it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
@@ -20,6 +20,7 @@ it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
     [
       ...AGENT,
       'agent_version',
+      'kexec',
       'agent_status',
       'agent_status_message',
       ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`),
@@ -28,10 +29,10 @@ it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
   ['agent end', AGENT_END],
   ['poll end', ['step_poll_every']],
   ['steps end', STEPS_END],
-  ['clean end', [...listed('clean'), 'cleaning_disable_ramdisk', 'declarative_cleaning', 'cleaning_reboot']],
+  ['clean end', [...listed('clean'), 'cleaning_disable_ramdisk', 'cleaning_held', 'declarative_cleaning', 'cleaning_reboot']],
   ['deploy end', DEPLOYMENT],
   ['service end', [...listed('service'), 'service_disable_ramdisk', 'servicing_reboot']],
-  ['clean failure', [...STEPS_END, ...REBOOTING, 'clean_step_index', 'steps_validated']],
+  ['clean failure', [...STEPS_END, ...REBOOTING, 'cleaning_held', 'clean_step_index', 'steps_validated']],
   ['service failure', [...STEPS_END, ...REBOOTING, 'service_step_index', 'steps_validated']],
   ['instance end', [...DEPLOYMENT, ...INSTANCE, 'boot_from_volume']],
   ['inspect end', ['discoverd_asked', 'inspector_manage_boot', 'lookup_bmc_addresses']],

@@ -10,6 +10,7 @@ const NODE = {
   provision_state: 'available',
   maintenance: false,
   maintenance_reason: null,
+  out_of_service: {},
   fault: null,
   retired: false,
   retired_reason: null,
@@ -292,6 +293,7 @@ it.each<[string, Changed, string]>([
     { node: { instance_info: { capabilities: { boot_mode: 'bios' } } } },
     `set it in the firmware, or ${SET} --property capabilities=boot_mode:uefi`,
   ],
+  ['kexec', { probes: { kexecObstacle: 'x' } }, `accept the reboot, or ${SET} --instance-info deploy_kexec=false`],
   ['traits', { node: { instance_info: { traits: 'x' } } }, `${CLI} unset node-1 --instance-info traits`],
   ['traits', { node: { instance_info: { traits: ['X', 'Y'] } } }, `${CLI} add trait node-1 X Y`],
   [

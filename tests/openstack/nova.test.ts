@@ -192,3 +192,56 @@ it.each(Object.keys(FLAVORS))(
   },
   3_600_000,
 );
+
+interface Inventory {
+  readonly total: number;
+  readonly reserved: number;
+}
+it('a node out of service keeps its server, gets no other one, and no server goes to an error', async () => {
+  const { api } = compute;
+  const { uuid } = nodes.get('flat')!;
+  const path = `/v1/nodes/${uuid}/out_of_service`;
+  const outage = { reason: 'a fan is replaced', until: new Date(Date.now() + 86_400_000).toISOString() };
+  const isReserved = async (): Promise<boolean> => {
+    const found = await nova.placement('GET', `/resource_providers/${uuid}/inventories`);
+    const inventory = (found['inventories'] as Readonly<Record<string, Inventory>>)['CUSTOM_BAREMETAL'];
+    return inventory === undefined || inventory.reserved === inventory.total;
+  };
+  const statusOf = async (id: string): Promise<unknown> =>
+    ((await nova.call('GET', `/servers/${id}`)) as { server: Body }).server['status'];
+
+  const words = ['--image', image.id, '--flavor', 'flat', '--network', 'private', '-f', 'value', '-c', 'id', 'a server'];
+  await waitFor('Placement offers the node', async () => !(await isReserved()));
+  const id = await openstack('server', 'create', ...words);
+  await serverReaches(nova, id, 'ACTIVE');
+  await api('PUT', path, outage);
+  expect(await show(api, uuid)).toMatchObject({ provision_state: 'active', instance_uuid: id, maintenance: true });
+  // A technician switches the machine off and on; our event tells Nova.
+  await api('PUT', `/v1/nodes/${uuid}/states/power`, { target: 'power off' });
+  await serverReaches(nova, id, 'SHUTOFF');
+  await api('PUT', `/v1/nodes/${uuid}/states/power`, { target: 'power on' });
+  await serverReaches(nova, id, 'ACTIVE');
+  await api('DELETE', path);
+  expect(await show(api, uuid)).toMatchObject({ provision_state: 'active', instance_uuid: id, maintenance: false });
+  expect(await statusOf(id)).toBe('ACTIVE');
+
+  // A user deletes the server meanwhile.
+  await api('PUT', path, outage);
+  await nova.call('DELETE', `/servers/${id}`);
+  await waitFor('the server is gone', async () => {
+    const { servers } = (await nova.call('GET', '/servers/detail')) as { servers: readonly { readonly status: string }[] };
+    expect(servers.map(({ status }) => status)).not.toContain('ERROR');
+    return servers.length === 0;
+  });
+  expect(await show(api, uuid)).toMatchObject({ provision_state: 'clean wait', instance_uuid: null, last_error: null });
+  await waitFor('Placement reserves the node', isReserved);
+  await api('DELETE', path);
+  await waitFor('the node is available', async () => (await stateOf(api, uuid)) === 'available', 500);
+
+  // Nova offers no node that is available and out of service.
+  await api('PUT', path, outage);
+  await waitFor('Placement reserves the node', isReserved);
+  await api('DELETE', path);
+  await waitFor('Placement offers the node', async () => !(await isReserved()));
+  await noAllocationsLeft(nova, uuid);
+}, 3_600_000);

@@ -129,6 +129,7 @@ function boot(
     root,
     retire: () => {},
     temporary: root,
+    kernelCalls: { load: async () => {}, start: async () => {} },
     state: { node: {}, config: {}, partitionUuids: null },
     ...more,
   };

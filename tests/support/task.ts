@@ -234,6 +234,10 @@ export function testTask(
     saveFirmwareComponents: async (components) =>
       void events.push(`firmware: ${components.map(({ component, current_version: version }) => `${component}=${version}`).join(', ')}`),
     recorderData: async () => given.recorder,
+    recordBoot: async (boot) => {
+      events.push(`boot: ${Object.values(boot).join(': ')}`);
+      if (boot.by === 'kexec') await task.saveInternal({ agent_url: undefined, kexec: undefined });
+    },
     power: async (target) => {
       events.push(`power: ${target}`);
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };

@@ -16,7 +16,7 @@ const row = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
 const ROWS = [
   row('rack1-10'),
   row('rack1-2', { provision_state: 'active', owner: 'ann' }),
-  row('b', { last_error: 'No fan', maintenance: true }),
+  row('b', { last_error: 'No fan', maintenance: true, out_of_service: { reason: 'no fan', until: '2020-01-02T00:00:00Z' } }),
 ];
 const names = (search: string): readonly (string | null)[] => rowsOf(ROWS, viewOf(search)).map(({ name }) => name);
 
@@ -30,6 +30,9 @@ it.each([
   ['text=fan+ann', []],
   ['maintenance=true', ['b']],
   ['owner=ann', ['rack1-2']],
+  ['out+of+service=overdue', ['b']],
+  ['out+of+service=yes', []],
+  ['text=2020-01-02', ['b']],
 ])('rowsOf with the view %j are %j', (search, expected) => expect(names(search)).toEqual(expected));
 
 it.each(['', 'text=a+b&state=active%2Cavailable&order=-power', 'columns=name%2Cuuid'])('searchOf(viewOf(%j)) is unchanged', (search) =>
@@ -57,6 +60,11 @@ describe('events', () => {
     ['state', { provision_state: 'deploy failed', target_provision_state: 'active' }, { state: 'deploy failed', error: 'old' }],
     ['power', { power_state: 'power on' }, { power: 'power on' }],
     ['maintenance', { maintenance: true, maintenance_reason: 'fan' }, { maintenance: true, reason: 'fan' }],
+    [
+      'out_of_service',
+      { out_of_service: true, reason: 'fan', ticket: null, until: '2020-01-02T00:00:00Z', declared_by: 'jo' },
+      { outage: { reason: 'fan', ticket: null, until: '2020-01-02T00:00:00Z', by: 'jo' } },
+    ],
     ['error', { last_error: 'new' }, { error: 'new' }],
     ['step', { step: 'deploy.write_image', number: 2, of: 6 }, { progress: { step: 'deploy.write_image', number: 2, of: 6 } }],
     [
@@ -114,11 +122,23 @@ it.each([
   ['delete', 'adopt failed', undefined],
   ['delete', 'available', undefined],
   ['no maintenance', 'active', 'it is not in maintenance'],
+  ['in service', 'active', 'it is in service'],
+  ['out of service', 'active', undefined],
 ])('refusal of the action "%s" for a node in "%s": %s', (id, state, refusal) =>
   expect(ACTIONS.find((action) => action.id === id)!.refusal(row('a', { provision_state: state }))).toBe(refusal),
 );
 it('the action "delete" is offered for a node in maintenance in every state', () =>
   expect(ACTIONS.find(({ id }) => id === 'delete')!.refusal(row('a', { provision_state: 'active', maintenance: true }))).toBeUndefined());
+it.each([
+  ['active', 'it is out of service'],
+  ['no maintenance', 'it is out of service'],
+  ['manage', undefined],
+  ['in service', undefined],
+])('refusal of the action "%s" for a node out of service: %s', (id, refusal) =>
+  expect(ACTIONS.find((action) => action.id === id)!.refusal(ROWS[2]!)).toBe(refusal),
+);
+it('an event ends the time out of service', () =>
+  expect(applyEvent(ROWS[2]!, { kind: 'out_of_service', payload: { out_of_service: false } }).outage).toBeNull());
 it('runAction reports the outcome for each node', async () => {
   const outcomes: Outcome[] = [];
   const send = async (_: string, path: string): Promise<never> => {

@@ -1,5 +1,5 @@
 /** The actions on nodes, as a table. Ironic's state machine (model/states.ts) determines which provision states allow a verb. */
-import { DELETABLE_STATES, nextState, STATES, VERBS, type ProvisionState } from '../../model/states';
+import { DELETABLE_STATES, nextState, STATES, VERBS, VERBS_OUT_OF_SERVICE, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
 import type { NodeRow } from './rows';
@@ -139,7 +139,11 @@ export const ACTIONS: readonly Action[] = [
     group: 'provision',
     change: ({ state }) => `${state} → ${AFTER[target] ?? 'where it goes on'}`,
     policy: 'node:set_provision_state',
-    refusal: (row) => (row.maintenance && target !== 'abort' ? 'it is in maintenance' : verbRefusal(target, row)),
+    refusal: (row) => {
+      const allowed = row.outage === null ? ['abort'] : VERBS_OUT_OF_SERVICE;
+      if (row.maintenance && !allowed.includes(target)) return row.outage === null ? 'it is in maintenance' : 'it is out of service';
+      return verbRefusal(target, row);
+    },
     run: async (api, row, values) => {
       await before?.(api, row, values);
       await provision(api, row, { target, ...body?.(values) });
@@ -172,8 +176,32 @@ export const ACTIONS: readonly Action[] = [
     group: 'other',
     effect: 'The server manages these nodes again.',
     policy: 'node:clear_maintenance',
-    refusal: ({ maintenance }) => (maintenance ? undefined : 'it is not in maintenance'),
+    refusal: ({ maintenance, outage }) => (outage !== null ? 'it is out of service' : maintenance ? undefined : 'it is not in maintenance'),
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/maintenance`),
+  },
+  {
+    id: 'out of service',
+    title: 'Out of service',
+    group: 'other',
+    effect: 'The nodes are in maintenance until somebody puts them back. The server does not use their machines.',
+    policy: 'node:out_of_service:set',
+    inputs: [
+      { name: 'reason', title: 'Reason', kind: 'text', needed: true },
+      { name: 'ticket', title: 'URL of the ticket', kind: 'text' },
+      { name: 'until', title: 'Until (such as 2026-12-01T08:00:00Z)', kind: 'text', needed: true },
+    ],
+    refusal: () => undefined,
+    run: (api, { uuid }, { reason, ticket = '', until }) =>
+      api.send('PUT', `v1/nodes/${uuid}/out_of_service`, { reason, ticket: ticket === '' ? null : ticket, until }),
+  },
+  {
+    id: 'in service',
+    title: 'In service again',
+    group: 'other',
+    effect: 'The maintenance of the nodes is what it was before.',
+    policy: 'node:out_of_service:clear',
+    refusal: ({ outage }) => (outage === null ? 'it is in service' : undefined),
+    run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/out_of_service`),
   },
   {
     ...({

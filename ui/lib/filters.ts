@@ -1,5 +1,5 @@
 /** Filters, order and columns of the fleet: in the URL, in saved views, and applied to rows. Pure. */
-import { progressText, type NodeRow } from './rows';
+import { isOverdue, progressText, type NodeRow } from './rows';
 
 export interface Column {
   readonly id: string;
@@ -26,6 +26,14 @@ export const COLUMNS: readonly Column[] = [
     usual: true,
   },
   { id: 'health', title: 'Health', width: 9, text: ({ health }) => health ?? '', usual: true, ifAny: true },
+  {
+    id: 'outage',
+    title: 'Out of service',
+    width: 34,
+    text: ({ outage }) => (outage === null ? '' : `until ${outage.until.slice(0, 10)}: ${outage.reason}`),
+    usual: true,
+    ifAny: true,
+  },
   { id: 'driver', title: 'Driver', width: 14, text: ({ driver }) => driver },
   { id: 'class', title: 'Resource class', width: 16, text: ({ resourceClass }) => resourceClass ?? '' },
   { id: 'owner', title: 'Owner', width: 12, text: ({ owner }) => owner ?? '', usual: true, ifAny: true },
@@ -45,6 +53,7 @@ export const FILTERS: Readonly<Record<string, (row: NodeRow) => string>> = {
   group: ({ group }) => group,
   shard: ({ shard }) => shard ?? '',
   maintenance: ({ maintenance }) => String(maintenance),
+  'out of service': ({ outage }) => (outage === null ? 'no' : isOverdue(outage, Date.now()) ? 'overdue' : 'yes'),
 };
 export interface View {
   /** Free text: each word must be somewhere in the row. */

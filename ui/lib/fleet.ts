@@ -18,7 +18,19 @@ const RETRY_MS = 2000;
 const PAGE = 1000;
 /** The number of nodes in the request that fills the first screen. */
 const FIRST_PAGE = 60;
-const KINDS = ['created', 'deleted', 'state', 'power', 'maintenance', 'error', 'step', 'progress', 'hardware', 'recorder'];
+const KINDS = [
+  'created',
+  'deleted',
+  'state',
+  'power',
+  'maintenance',
+  'out_of_service',
+  'error',
+  'step',
+  'progress',
+  'hardware',
+  'recorder',
+];
 
 interface NodePage {
   readonly nodes: readonly NodeRow[];

@@ -40,6 +40,7 @@ const FIELDS = [
   'clean_step',
   'deploy_step',
   'service_step',
+  'out_of_service',
 ] as const;
 export const ROW_FIELDS = FIELDS.join(',');
 type NodeFields = Readonly<Partial<Record<(typeof FIELDS)[number], unknown>>>;
@@ -47,6 +48,20 @@ type NodeFields = Readonly<Partial<Record<(typeof FIELDS)[number], unknown>>>;
 /** The number of written bytes in an event's payload. */
 export const bytesWritten = ({ bytes: done, bytes_of: of }: JsonObject): Pick<StepProgress, 'bytes'> =>
   typeof done === 'number' && typeof of === 'number' ? { bytes: { done, of } } : {};
+/** What a person said who took the node out of service. */
+interface OutageRow {
+  readonly reason: string;
+  /** A URL of http or https, which the server has checked. */
+  readonly ticket: string | null;
+  readonly until: string;
+  readonly by: string | null;
+}
+/** @param value a field of the node, or the payload of an event: without a time, the node is in service */
+function outageIn(value: unknown): OutageRow | null {
+  const { reason, ticket, until, declared_by: by } = (value ?? {}) as JsonObject;
+  return typeof until === 'string' ? { reason: textOf(reason) ?? '', ticket: textOf(ticket), until, by: textOf(by) } : null;
+}
+export const isOverdue = ({ until }: OutageRow, now: number): boolean => Date.parse(until) <= now;
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const stepOf = (value: unknown): StepProgress | null => {
   const { interface: kind, step } = (value ?? {}) as JsonObject;
@@ -85,6 +100,7 @@ export const rowOf = (node: NodeFields) => ({
   health: textOf(node.health),
   maintenance: node.maintenance === true,
   reason: textOf(node.maintenance_reason),
+  outage: outageIn(node.out_of_service),
   error: textOf(node.last_error),
   driver: String(node.driver),
   resourceClass: textOf(node.resource_class),
@@ -113,6 +129,7 @@ const CHANGES: Readonly<Record<string, (row: NodeRow, payload: JsonObject) => Pa
   },
   power: (_, payload) => ({ power: textOf(payload['power_state']) }),
   maintenance: (_, payload) => ({ maintenance: payload['maintenance'] === true, reason: textOf(payload['maintenance_reason']) }),
+  out_of_service: (_, payload) => ({ outage: outageIn(payload) }),
   error: (_, payload) => ({ error: textOf(payload['last_error']) }),
   step: (_, { step, number, of }) => ({
     progress: { step: String(step), ...numberIn(number), ...(typeof of === 'number' ? { of } : {}) },

@@ -208,7 +208,7 @@ export function Fleet({ search }: { readonly search: string }) {
         </button>
         {countsOf(all, ({ state }) => state).map(([state, count]) => (
           <button key={state} aria-pressed={view.filters['state']?.includes(state) === true} onClick={() => filterBy('state', state)}>
-            <StateMark row={{ ...all.find((row) => row.state === state)!, maintenance: false }} /> {count}
+            <StateMark row={{ ...all.find((row) => row.state === state)!, maintenance: false, outage: null }} /> {count}
           </button>
         ))}
       </div>

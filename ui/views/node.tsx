@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ACTIONS } from '../lib/actions';
 import { isComplete, refreshNode, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
-import { classOf, progressText, type NodeRow } from '../lib/rows';
+import { classOf, isOverdue, progressText, type NodeRow } from '../lib/rows';
 import { api, pendingAction, userMay, messageOf } from '../state';
 import { Console } from './console';
 import { SECTIONS, SectionView, type Section } from './node-section';
@@ -125,7 +125,27 @@ function Now({ row }: { readonly row: NodeRow }) {
         </>
       )}
       {classOf(row) === 'waiting' && userMay('node:validate', row) && <Wait key={row.state} row={row} />}
-      {row.maintenance && (
+      {row.outage !== null && (
+        <>
+          <dt>Out of service</dt>
+          <dd>
+            {isOverdue(row.outage, Date.now()) && <strong role="status">The time is over. </strong>}
+            {row.outage.reason}, until {new Date(row.outage.until).toLocaleString()}
+            {row.outage.by === null ? '' : `, declared by ${row.outage.by}`}
+            {row.outage.ticket !== null && (
+              <>
+                {' '}
+                (
+                <a href={row.outage.ticket} rel="noreferrer noopener" target="_blank">
+                  ticket
+                </a>
+                )
+              </>
+            )}
+          </dd>
+        </>
+      )}
+      {row.maintenance && row.outage === null && (
         <>
           <dt>Maintenance</dt>
           <dd>{row.reason ?? 'without a reason'}</dd>

@@ -15,7 +15,8 @@ function eventText({ kind, payload }: NodeEvent): string {
   const { previous_provision_state: before, provision_state: state, power_state: power, step, number, of, last_error: error } = payload;
   if (kind === 'state') return `${textOf(before)} → ${textOf(state)}`;
   if (kind === 'power') return textOf(power);
-  if (kind === 'progress') return `${textOf(step)} ${textOf(payload['result'])} ${textOf(payload['condition'] ?? payload['next'])}`;
+  if (kind === 'progress')
+    return `${textOf(step)} ${textOf(payload['result'])} ${textOf(payload['condition'] ?? payload['next'] ?? payload['reason'])}`;
   if (kind === 'step') return `${textOf(step)} (${textOf(number)} of ${textOf(of)})`;
   return kind === 'error' ? textOf(error) : JSON.stringify(payload);
 }

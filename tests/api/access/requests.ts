@@ -122,6 +122,7 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   createAllocation: () => ({ resource_class: 'small' }),
   createRunbook: () => ({ name: 'CUSTOM_NEW', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] }),
   setProvision: () => ({ target: 'manage' }),
+  declareOutOfService: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
   updateNode: () => patchOf('description', 'changed'),
   updatePort: () => patchOf('extra', { a: 1 }),
   updatePortgroup: () => patchOf('extra', { a: 1 }),

@@ -138,6 +138,7 @@ async function seed(): Promise<void> {
     const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
     const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
     await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind });
+    await fake.declareOutOfService(node, { reason: 'x', ticket: null, until: '2099-01-01T00:00:00.000000+00:00' }, null);
     await store.ports.create({ uuid: port, node_uuid: node, address: `52:54:00:00:01:0${kind.length - 5}` });
     await store.portgroups.create({ uuid: portgroup, node_uuid: node, mode: 'active-backup' });
     await store.volumeConnectors.create({ uuid: connector, node_uuid: node, type: 'ip', connector_id: node });

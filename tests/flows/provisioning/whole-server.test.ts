@@ -240,6 +240,10 @@ flow('refuses heartbeats and lookups of a forged agent, and gives the token only
   expect(await whole.call('POST', `/v1/heartbeat/${uuid}`, beat)).toMatchObject({ status: 400 });
   expect(await whole.call('POST', '/v1/heartbeat/9cb3f4f8-28f1-4f23-a1a5-b0a9f1a3f4f4', beat)).toMatchObject({ status: 404 });
   expect(await whole.call('GET', '/v1/lookup?addresses=52:54:00:ff:ff:ff')).toMatchObject({ status: 404 });
+  // The system that looks up would get the token, and lose its power: the next system would get none.
+  await database.query(`UPDATE nodes SET target_power_state = 'power on' WHERE uuid = $1`, [uuid]);
+  expect(await whole.call('GET', `/v1/lookup?node_uuid=${uuid}`)).toMatchObject({ status: 409 });
+  await database.query(`UPDATE nodes SET target_power_state = NULL WHERE uuid = $1`, [uuid]);
   const first = await whole.call('GET', `/v1/lookup?node_uuid=${uuid}`);
   expect(first).toMatchObject({ status: 200, body: { config: { agent_token: expect.stringMatching(/^[\w-]{43}$/) as string } } });
   // A second lookup does not get the token.

@@ -100,6 +100,24 @@ async function report(machine: {
   return { values, files };
 }
 
+interface NodeEvent {
+  readonly at: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+/** The events of the node, the oldest first. */
+const events = async (name: string, kinds: string): Promise<readonly NodeEvent[]> =>
+  (
+    JSON.parse(await lab.exec('curl', '-s', `${API}/v1/events?node=${name}&kind=${kinds}&limit=1000`)) as {
+      readonly events: readonly NodeEvent[];
+    }
+  ).events;
+
+/** How often the machine was powered on. */
+const powerOns = async (name: string): Promise<number> =>
+  (await events(name, 'power')).filter(
+    ({ payload }) => payload['power_state'] === 'power on' && payload['previous_power_state'] === 'power off',
+  ).length;
+
 /** Whether the first megabyte of a qcow2 disk is empty. */
 async function startIsErased(disk: string): Promise<boolean> {
   const raw = `${disk}.raw`;
@@ -155,6 +173,8 @@ interface Case {
   readonly boot: 'ipxe' | 'redfish-virtual-media';
   /** Whether the ramdisk of the inspection also cleans and deploys. */
   readonly fastTrack: boolean;
+  /** Whether the image is started by kexec, without a reboot. */
+  readonly kexec?: boolean;
   /**
    * Whether the node is cleaned before its deployment, or after its undeployment. Each boot takes a minute. Without fast track, the ramdisk
    * boots for the inspection, the deployment and the cleaning after it; with fast track, for the inspection, and for the cleaning after the
@@ -165,7 +185,7 @@ interface Case {
 }
 
 /** From power off to a deployed system, and back. */
-async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, cleans, client }: Case): Promise<void> {
+async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, kexec = false, cleans, client }: Case): Promise<void> {
   const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
   const machine = await lab.machine(specification);
   const driverInfo = await BMCS[bmc](machine);
@@ -179,7 +199,7 @@ async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, clea
       name,
       driver: bmc === 'sushy-tools' ? 'redfish' : 'ipmi',
       boot_interface: boot,
-      driver_info: { ...driverInfo, fast_track: fastTrack },
+      driver_info: { ...driverInfo, fast_track: fastTrack, ...(kexec ? { deploy_kexec: true } : {}) },
       properties: { capabilities: `boot_mode:${firmware}` },
     },
     machine.mac,
@@ -216,6 +236,15 @@ async function runLifecycle({ name, bmc, firmware, format, boot, fastTrack, clea
   mark('active');
   const { values, files } = await report(machine);
   mark('reported');
+  const steps = await events(name, 'step,progress');
+  const written = steps.findLast(({ payload }) => payload['step'] === 'deploy.tear_down_agent')!;
+  const booting = (statSync(reportFile()).mtimeMs - Date.parse(written.at)) / 1000;
+  process.stderr.write(`${name}: written to booted ${booting.toFixed(1)} s by ${kexec ? 'kexec' : 'reboot'}\n`);
+  const results = steps.flatMap(({ payload }) => (payload['result'] === undefined ? [] : [payload['result']]));
+  expect(results).toEqual(kexec ? ['booted by kexec'] : []);
+  // With fast track, the inspection's ramdisk also cleans and deploys. With a kexec, the image needs no power on of its own.
+  const ramdisks = fastTrack ? 1 : cleans === 'after' ? 2 : 3;
+  expect(await powerOns(name)).toBe(ramdisks + (kexec ? 0 : 1));
   expect(values).toMatchObject({ image: format, macs: machine.mac, firmware });
   expect(values['configdrive']).toMatch(/^\/dev\/vda\d$/);
   expect(JSON.parse(files['./openstack/latest/meta_data.json']!)).toMatchObject(configdrive.meta_data);

@@ -62,7 +62,7 @@ describe('create', () => {
     const { id, ...rest } = node;
     expect(id).toEqual(expect.any(Number));
     const objects = ['driver_info', 'driver_internal_info', 'properties', 'instance_info', 'extra', 'network_data', 'raid_config'];
-    const steps = ['target_raid_config', 'clean_step', 'deploy_step', 'service_step'];
+    const steps = ['target_raid_config', 'clean_step', 'deploy_step', 'service_step', 'out_of_service'];
     const flags = ['protected', 'retired', 'disable_power_off', 'maintenance', 'console_enabled'];
     const empty = Object.fromEntries(Object.keys(NODE_COLUMNS).map((name) => [name, null]));
     expect(rest).toEqual({

@@ -89,6 +89,7 @@ export async function runAgentProcess({ folder, mac, apiUrl, port, authority, no
       root,
       retire: () => {},
       temporary: root,
+      kernelCalls: { load: async () => {}, start: async () => {} },
       state: { node: {}, config: {}, partitionUuids: null },
     },
     signal,

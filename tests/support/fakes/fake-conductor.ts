@@ -2,6 +2,7 @@
 import { AlreadyRead, type Conductor, type ConductorApi } from '../../../conductor/conductor';
 import type { VolumeKind } from '../../../conductor/core/call-types';
 import { Fault } from '../../../model/errors';
+import { declared, endedOutage, outageOf } from '../../../model/rules/out-of-service';
 import type { EnabledHardware, NodeRecord } from '../../../model/records';
 import { INTERFACE_KINDS } from '../../../model/records';
 import type { Store } from '../../../store/store';
@@ -49,6 +50,14 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     deleteNode: done('deleteNode', (uuid) => store().nodes.remove(uuid)),
     setMaintenance: done('setMaintenance', async (uuid, on, reason) => {
       await store().nodes.update(uuid, { maintenance: on, maintenance_reason: reason ?? null });
+    }),
+    declareOutOfService: done('declareOutOfService', async (uuid, request, by) => {
+      const node = await find(uuid);
+      return outageOf(await store().nodes.update(uuid, declared(node, request, by, Date.parse(node.created_at))))!;
+    }),
+    endOutOfService: done('endOutOfService', async (uuid) => {
+      const outage = outageOf(await find(uuid));
+      if (outage) await store().nodes.update(uuid, endedOutage(outage));
     }),
     validate: done('validate', async () => ({ power: { result: true }, boot: { result: false, reason: 'no' } })),
     probe: done('probe', async () => ({
