@@ -11,6 +11,16 @@ import { type AgentClient, type AgentCommand, type CommandOptions, withAgent } f
 const PATIENCE = 20;
 const COLLECT = 'log.collect_system_logs';
 const MAX_NAME = 100;
+/** Logs may have megabytes: few of them arrive at once, each lane one after the other. Agents that answer nothing wait in no lane. */
+const lanes: Promise<unknown>[] = Array.from({ length: 8 }, () => Promise.resolve());
+let turn = 0;
+function inLane<T>(work: () => Promise<T>): Promise<T> {
+  const lane = turn++ % lanes.length;
+  const done = lanes[lane]!.then(work);
+  lanes[lane] = done.catch(() => {});
+  return done;
+}
+
 /** A silent agent, or one that gives no logs, is no error. */
 export async function agentReport(task: Task): Promise<AgentReport> {
   const once: CommandOptions = { attempts: 1, timeout: Math.min(PATIENCE, task.options['agent.command_timeout']) };
@@ -30,7 +40,7 @@ export async function agentReport(task: Task): Promise<AgentReport> {
   try {
     return await withAgent(task, async (agent) => {
       const answer = await ask(agent);
-      return { ...answer, ...(await collect(agent).catch((error: unknown) => ({ noLogs: reasonIn(error) }))) };
+      return { ...answer, ...(await inLane(() => collect(agent)).catch((error: unknown) => ({ noLogs: reasonIn(error) }))) };
     });
   } catch (error) {
     return { silence: reasonIn(error) };
