@@ -9,6 +9,7 @@ import { AGENT_FAULTS, type ImageMode, type MachineFault } from '../../support/a
 import { runAgentProcess } from '../../support/agent-faults/process';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
 const YEAR_MS = 31_536_000_000;
@@ -40,12 +41,24 @@ async function failureOf(fault: MachineFault, index: number): Promise<string> {
   await whole.reach(uuid, 'manageable');
   await whole.order(uuid, 'provide');
   await whole.reach(uuid, 'available');
-  await whole.order(uuid, 'active');
+  await whole.order(uuid, 'active', fault.steps ? { deploy_steps: fault.steps } : {});
   await whole.reach(uuid, 'wait call-back');
-  const stop = new AbortController();
-  const options = { folder, mac, apiUrl: whole.server.apiUrl!, port: await freePort(), authority: images.authority, now: Date.now };
-  const agent = runAgentProcess(options, stop.signal).catch(() => {});
+  let stop = new AbortController();
+  const root = join(folder, `machine-${index}`);
+  const options = { root, mac, apiUrl: whole.server.apiUrl!, port: await freePort(), authority: images.authority, now: Date.now };
+  let agent = runAgentProcess(options, stop.signal).catch(() => {});
   try {
+    if (fault.ends) {
+      await until('the image to be written', async () => {
+        const { provision_state: state, deploy_step: step } = (await whole.call('GET', `/v1/nodes/${uuid}`)).body;
+        return state === 'wait call-back' && (step as { readonly step?: string }).step === 'write_image';
+      });
+      stop.abort();
+      await agent;
+      writeFileSync(join(root, 'agent-ended'), '137');
+      stop = new AbortController();
+      if (fault.ends === 'again') agent = runAgentProcess(options, stop.signal).catch(() => {});
+    }
     const { last_error: failure } = await whole.reach(uuid, 'deploy failed');
     return String(failure);
   } finally {

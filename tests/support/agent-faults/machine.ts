@@ -2,16 +2,10 @@
 import { createHash } from 'node:crypto';
 import type { AgentFault } from './fault';
 
-/** What a row can do to the machine while the image is written. */
-export interface FaultyParts {
-  /** Runs a command of the shell in the ramdisk. */
-  readonly guest: (command: string) => Promise<string>;
-  /** Sends a command of QEMU's monitor. */
-  readonly monitor: (command: string, args?: object) => Promise<void>;
-}
 /**
  * How the image's server answers. `slow`: a minute for the image. `elsewhere`: redirects to a name that does not exist. `closed`: to a port
- * that nobody listens on. `blank`: an image of zeros. `foreign`: to a server whose certificate nobody knows. `dated`: to one whose certificate is known.
+ * that nobody listens on. `blank`: an image of zeros. `foreign`: to a server whose certificate nobody knows. `dated`: to one whose
+ * certificate is known.
  */
 export type ImageMode = 'whole' | 'missing' | 'broken' | 'cut' | 'stalls' | 'slow' | 'blank' | 'elsewhere' | 'closed' | 'foreign' | 'dated';
 export interface MachineFault extends AgentFault {
@@ -20,21 +14,18 @@ export interface MachineFault extends AgentFault {
   readonly image?: ImageMode;
   readonly instance?: Readonly<Record<string, unknown>>;
   readonly steps?: readonly object[];
-  /** Before the deployment begins; the agent starts again afterwards. */
-  readonly before?: (parts: FaultyParts) => Promise<unknown>;
-  /** While the image is written slowly. */
-  readonly during?: (parts: FaultyParts) => Promise<unknown>;
-  readonly after?: (parts: FaultyParts) => Promise<unknown>;
+  /** The agent's program ends while the image is written. `again`: it is started again, as init does. */
+  readonly ends?: 'again' | 'for good';
 }
 
-export const FAILED = 'Deploy step deploy.write_image failed on node …. ';
-export const STEP = 'step: deploy.write_image';
-export const COMMAND = 'command: execute_deploy_step (FAILED)';
-export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
+const FAILED = 'Deploy step deploy.write_image failed on node …. ';
+const STEP = 'step: deploy.write_image';
+const COMMAND = 'command: execute_deploy_step (FAILED)';
+const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
 const DOWNLOAD = `${FAILED}Download of image … failed: `;
 const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
-export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
-/** These need no QEMU. */
+const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
+
 export const AGENT_FAULTS: readonly MachineFault[] = [
   {
     name: 'the root disk is missing',
@@ -62,10 +53,10 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: 'the store behind the disk is full',
-    put: 'ENOSPC for a sector in the image (blkdebug)',
+    put: 'ENOSPC for each write',
     disk: 'THIN',
     text: [
-      `${FAILED}Writing image to device /dev/… failed: …E… write`,
+      `${FAILED}Writing image to device /dev/… failed: …ENOSPC: no space left on device, write`,
       STEP,
       COMMAND,
       'concerns: disk /dev/… (serial THIN, 5.0 GiB)',
@@ -134,9 +125,8 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "the machine's clock is wrong",
-    put: 'the year 2001, and an image by HTTPS',
+    put: 'an image by HTTPS, with a certificate that is valid a year later',
     image: 'dated',
-    before: ({ guest }) => guest('date -s 2001-01-01'),
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
   },
   {
@@ -154,6 +144,34 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
       COMMAND,
       GOOD,
       ...LOG,
+    ],
+  },
+  {
+    name: 'the agent ends, and starts again',
+    put: 'an end of its program while the image is written, with status 137',
+    image: 'slow',
+    ends: 'again',
+    text: [
+      'Deploy step deploy.write_image failed on node …. The agent was restarted while the step ran',
+      STEP,
+      'logs: …/logs/…_….tar.gz',
+      "end of the agent's log:",
+      '…',
+      '… WARNING The agent before ended with status 137 (killed by signal 9)',
+      '…',
+    ],
+  },
+  {
+    name: 'the agent ends, and does not start again',
+    put: 'an end of its program while the image is written, and a limit of the step',
+    image: 'slow',
+    ends: 'for good',
+    steps: [{ interface: 'deploy', step: 'write_image', priority: 80, args: {}, timeout: 10 }],
+    text: [
+      'Deploy step deploy.write_image failed: it did not end within its timeout of 10 seconds, and may still run.',
+      STEP,
+      'concerns: NIC (MAC 52:54:00:fa:…, address 127.0.0.1)',
+      'agent: last heartbeat at …; asked at https://127.0.0.1:…: …connect ECONNREFUSED 127.0.0.1:…',
     ],
   },
 ];

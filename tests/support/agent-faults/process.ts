@@ -1,6 +1,6 @@
 /** The real agent in this process, in a machine of files: one network interface, and disks that are files or devices of this host. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { runAgent } from '../../../ramdisk-agent/agent';
@@ -26,7 +26,8 @@ const DISKS: readonly FileDisk[] = [
 ];
 
 interface ProcessOptions {
-  readonly folder: string;
+  /** Made by the first agent of a machine; the next one finds there what it left. */
+  readonly root: string;
   readonly mac: string;
   readonly apiUrl: string;
   readonly port: number;
@@ -36,17 +37,17 @@ interface ProcessOptions {
   readonly now: () => number;
 }
 /** Runs until the signal is aborted. */
-export async function runAgentProcess({ folder, mac, apiUrl, port, authority, now }: ProcessOptions, signal: AbortSignal): Promise<void> {
-  const root = mkdtempSync(join(folder, 'machine-'));
+export async function runAgentProcess({ root, mac, apiUrl, port, authority, now }: ProcessOptions, signal: AbortSignal): Promise<void> {
   const put = (path: string, content: string): void => {
     mkdirSync(join(root, path, '..'), { recursive: true });
     writeFileSync(join(root, path), content);
   };
+  const isNew = !existsSync(root);
   put('sys/class/net/eth0/address', mac);
   put('sys/class/net/eth0/carrier', '1');
-  symlinkSync('/devices/eth0', join(root, 'sys/class/net/eth0/device'));
+  if (isNew) symlinkSync('/devices/eth0', join(root, 'sys/class/net/eth0/device'));
   put('proc/cpuinfo', 'processor : 0\n');
-  for (const { serial, mib, readOnly, behind } of DISKS) {
+  for (const { serial, mib, readOnly, behind } of isNew ? DISKS : []) {
     const disk = join(root, serial);
     if (behind === undefined) {
       writeFileSync(disk, '');
@@ -66,7 +67,10 @@ export async function runAgentProcess({ folder, mac, apiUrl, port, authority, no
     'ipa-disk-wait-attempts=1 ipa-image-download-connection-retries=0 ipa-image-download-connection-timeout=2',
   ];
   const clock = { ...systemClock, now };
-  const log = consoleLog(() => {}, clock, false);
+  const kept = createKept(root);
+  const log = consoleLog(() => {}, clock, false, { earlier: kept.earlierLines(), also: (line) => kept.addLine(line) });
+  const before = await kept.howTheLastEnded(async () => '');
+  if (before !== null) log.warn(before);
   await runAgent(
     {
       tree: tree(root),
@@ -82,7 +86,7 @@ export async function runAgentProcess({ folder, mac, apiUrl, port, authority, no
       ntpTime: async () => Promise.reject(new Error('no NTP')),
       clock,
       log,
-      kept: createKept(root),
+      kept,
       fetching: { trust: { insecure: false, ca: authority, now }, timeoutMs: 2000, signal },
       random: randomBytes,
       newUuid: randomUUID,

@@ -98,6 +98,23 @@ export const STAND_IN_FAULTS: readonly StandInFault[] = [
     ],
   },
   {
+    name: 'the agent cannot be called at its address',
+    put: 'heartbeats with a link-local callback_url',
+    play: async ({ lookUp, beat }) => {
+      await lookUp();
+      expect(await beat({ callback_url: 'http://169.254.1.1:9999' })).toBe(400);
+    },
+    text: [
+      TIMEOUT,
+      'step: deploy.deploy',
+      NIC,
+      WAITED,
+      'agent: it looked its node up, and has sent no heartbeat since',
+      BOOTS,
+      'refused: A heartbeat was refused: the agent cannot be called at 169.254.1.1:9999, since agents have no such address (…)',
+    ],
+  },
+  {
     name: 'the agent is too old',
     put: 'heartbeats without agent_version',
     play: async ({ lookUp, beat }) => {
