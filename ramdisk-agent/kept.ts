@@ -8,8 +8,7 @@ import { isObject } from '../model/json';
 import type { Run } from './system/run';
 
 /** The node that the agent found, its token, and its own certificate with its key (PEM). */
-/** @internal */
-export interface Identity {
+interface Identity {
   readonly node: string;
   readonly address: string;
   readonly token: string;

@@ -6,10 +6,7 @@ import { readInterfaces } from './inventory/interfaces';
 import type { Machine } from './machine';
 import { plainMac } from './parameters';
 
-/**
- * The source address of the route to the host. Connecting a datagram socket sends nothing, but makes the kernel choose the address.
- * @internal
- */
+/** The source address of the route to the host. Connecting a datagram socket sends nothing, but makes the kernel choose the address. */
 export async function routeSource(host: string): Promise<string> {
   const { address, family } = await resolve(host);
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
