@@ -17,6 +17,7 @@ import { virtualMediaHandlers } from './nodes/virtual-media';
 import { allocationHandlers } from './resources/allocations';
 import { chassisHandlers } from './resources/chassis';
 import { conductorHandlers } from './resources/conductors';
+import { defaultConfigHandlers } from './resources/default-configs';
 import { deployTemplateHandlers } from './resources/deploy-templates';
 import { docsHandlers } from './resources/docs';
 import { driverHandlers } from './resources/drivers';
@@ -56,6 +57,7 @@ export const handlers: Handlers = {
   ...allocationHandlers,
   ...chassisHandlers,
   ...conductorHandlers,
+  ...defaultConfigHandlers,
   ...deployTemplateHandlers,
   ...docsHandlers,
   ...driverHandlers,

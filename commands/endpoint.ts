@@ -61,9 +61,13 @@ export const put = (url: string | undefined, path: string, body: object): Promis
 /** @throws Error for the operator */
 export const remove = (url: string | undefined, path: string): Promise<true> => send(url, { method: 'DELETE', path }, () => true);
 
+/** A request that changes something. @throws Error for the operator */
+export const change = (url: string | undefined, method: 'DELETE' | 'PATCH' | 'POST', path: string, body?: object): Promise<true> =>
+  send(url, { method, path, body }, () => true);
+
 async function send<Response>(
   url: string | undefined,
-  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object },
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object | undefined },
   accept: (body: unknown) => Response | undefined,
 ): Promise<Response> {
   const base = endpoint(url, process.env);

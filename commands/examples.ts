@@ -20,6 +20,17 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'token revoke': ['bloomery token revoke ci'],
   why: ['bloomery why node-1', 'bloomery why node-1 --json --url https://baremetal.example:6385'],
   steps: ['bloomery steps node-1', 'bloomery steps node-1 --continue'],
+  'default-config': ['bloomery default-config list'],
+  'default-config list': ['bloomery default-config list', 'bloomery default-config list --json'],
+  'default-config show': ['bloomery default-config show class:gold', 'bloomery default-config show node:node-1'],
+  'default-config set': [
+    `bloomery default-config set class:gold bios.apply_configuration 'settings=[{"name": "ProcTurboMode", "value": "Enabled"}]'`,
+    'bloomery default-config set property:rack=12 deploy.erase_devices --priority 0',
+  ],
+  'default-config unset': [
+    'bloomery default-config unset property:rack=12 deploy.erase_devices',
+    'bloomery default-config unset class:gold',
+  ],
   'out-of-service': [
     "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
     'bloomery out-of-service node-1 --end',

@@ -5,6 +5,7 @@ import { programVersion } from '../server/version';
 import { addCheckCommand } from './check/check';
 import { addConfigCommand } from './config';
 import { addDatabaseCommands } from './db';
+import { addDefaultConfigCommands } from './default-config';
 import { addDemoCommand } from './demo';
 import { addExamples } from './examples';
 import { addImportCommand } from './import';
@@ -34,6 +35,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addTokenCommands,
   addWhyCommand,
   addStepsCommand,
+  addDefaultConfigCommands,
   addOutOfServiceCommand,
   addPolicyCommands,
   addSimulateCommand,

@@ -1,9 +1,11 @@
 /** `bloomery why NODE`: prints the server's readiness check of a node. */
 import type { Command } from 'commander';
 import type { CheckResult, Readiness } from '../model/readiness';
+import { defaultLines } from './default-config';
 import { get } from './endpoint';
 import { printError, printJson, printPainted, type Paint } from './output';
 import { printable } from '../model/log';
+import type { DefaultRow } from '../model/rules/default-config';
 import type { ListedStep } from '../model/rules/step-list';
 import { stepLines } from './steps';
 
@@ -13,6 +15,12 @@ interface WhyArguments {
 }
 /** `steps` is absent in the answers of older servers. */
 type Answer = Readiness & { readonly steps?: readonly ListedStep[] };
+type Defaults = { readonly arguments: readonly DefaultRow[] };
+/** None if the server is older, or the user may not read them. */
+const askDefaults = (node: string, given: WhyArguments): Promise<Defaults> =>
+  get(given.url, `nodes/${encodeURIComponent(node)}/default_config`, (answer) =>
+    Array.isArray((answer as Partial<Defaults> | undefined)?.arguments) ? (answer as Defaults) : undefined,
+  ).catch(() => ({ arguments: [] }));
 const ask = (node: string, given: WhyArguments): Promise<Answer> =>
   get(given.url, `nodes/${encodeURIComponent(node)}/readiness`, (answer) =>
     Array.isArray((answer as Partial<Readiness> | undefined)?.checks) ? (answer as Answer) : undefined,
@@ -25,7 +33,7 @@ const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> 
 };
 
 /** Blocking checks first; passed checks last, in one line. */
-function whyPage(node: string, answer: Answer, paint: Paint): string {
+function whyPage(node: string, answer: Answer, defaults: readonly DefaultRow[], paint: Paint): string {
   const blocked = answer.blockers.length;
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)
@@ -46,6 +54,7 @@ function whyPage(node: string, answer: Answer, paint: Paint): string {
     head,
     `  state: ${printable(answer.provision_state)}`,
     ...((answer.steps ?? []).length > 0 ? ['  steps:', ...stepLines(answer.steps!).map((line) => `    ${line}`)] : []),
+    ...(defaults.length > 0 ? ['  default config:', ...defaultLines(defaults).map((line) => `    ${line}`)] : []),
     ...problems,
     ...rest('unknown', 'could not be checked'),
     ...rest('ok', 'passed'),
@@ -55,9 +64,9 @@ function whyPage(node: string, answer: Answer, paint: Paint): string {
 
 async function why(node: string, given: WhyArguments): Promise<void> {
   try {
-    const answer = await ask(node, given);
-    if (given.json) printJson(answer);
-    else printPainted((paint) => whyPage(node, answer, paint));
+    const [answer, { arguments: defaults }] = await Promise.all([ask(node, given), askDefaults(node, given)]);
+    if (given.json) printJson(defaults.length > 0 ? { ...answer, default_config: defaults } : answer);
+    else printPainted((paint) => whyPage(node, answer, defaults, paint));
     process.exitCode = answer.ready ? 0 : 1;
   } catch (error) {
     printError(`bloomery: ${printable((error as Error).message)}`);

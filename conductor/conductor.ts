@@ -17,10 +17,12 @@ import type {
   PortChanges,
   PortgroupRecord,
   PortRecord,
+  StepRecord,
   Vif,
 } from '../model/records';
+import type { DefaultValues } from '../model/rules/default-config';
 import type { Origin } from '../model/origin';
-import type { AgentNode } from '../store/store';
+import type { AgentNode, ConfigScope } from '../store/store';
 import { AlreadyRead } from './core/call-types';
 import type {
   Validation,
@@ -56,6 +58,13 @@ export interface Calls {
    * @param read the node as the request found it; it may have changed since
    */
   provision(uuid: string, verb: string, args: ProvisionArgs, read?: AlreadyRead<NodeRecord>): Promise<void>;
+  /** The default values of a node's steps, without secrets, beside what its machine has now. */
+  readDefaults(uuid: string): Promise<DefaultValues>;
+  /**
+   * Checks default steps: the interfaces of the nodes of the scope have them, with these arguments. Without nodes, any interface that is
+   * enabled. Throws InvalidParameterValue with the name of the field.
+   */
+  checkDefaultConfig(scope: ConfigScope, steps: readonly StepRecord[]): Promise<void>;
   /** Returns when accepted (202). */
   setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
   /** The numbers that the sensors of the machine show now. */

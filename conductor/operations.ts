@@ -5,7 +5,7 @@
 import { originFields, type Origin } from '../model/origin';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { INTERFACE_KINDS } from '../model/records';
-import type { Store } from '../store/store';
+import type { ConfigScope, Store } from '../store/store';
 import { createAllocation, deleteAllocation } from './requests/allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './requests/boot-device';
 import { setBootMode, setSecureBoot } from './requests/boot-mode';
@@ -15,6 +15,7 @@ import { consoleInfo, setConsole } from './requests/console';
 import type { Context } from './core/context';
 import { defaultInterface } from './hardware/hardware';
 import { heartbeat } from './engine/heartbeat';
+import { checkDefaultConfig, readDefaults } from './requests/default-config';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './requests/indicators';
 import { continueInspection } from './flows/continue-inspection';
 import { continueIntrospection, reapplyIntrospection } from './introspection/continue';
@@ -75,6 +76,11 @@ const newNode: Route = async (_store, [made]) => {
 };
 const newAllocation: Route = async (store, [made, ident]) =>
   typeof ident === 'string' ? node(store, [ident]) : { key: (made as { readonly uuid: string }).uuid };
+/** A conductor of a node's driver; for a resource class or a property, any. */
+const configured: Route = async (store, [scope]) => {
+  const { node_uuid: ident } = scope as ConfigScope;
+  return ident === null ? { key: JSON.stringify(scope) } : node(store, [ident]);
+};
 const allocation: Route = async (store, [uuid]) => {
   const { node_uuid: ident } = await store.allocations.find(uuid as string);
   return ident === null ? { key: uuid as string } : node(store, [ident]);
@@ -112,6 +118,8 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   validate: { to: node, repeatable: true, run: validateNode },
   probe: { to: node, repeatable: true, run: probeReadiness },
   provision: { to: node, run: provision },
+  readDefaults: { to: node, repeatable: true, run: readDefaults },
+  checkDefaultConfig: { to: configured, repeatable: true, run: checkDefaultConfig },
   setPower: { to: node, run: setPower },
   readSensors: { to: node, repeatable: true, run: readSensors },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },

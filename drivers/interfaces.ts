@@ -179,6 +179,8 @@ export interface Step {
   readonly resumable?: boolean;
   /** The agent does the step, or is asked in it: it is asked for the reason of a failure. The agent's own steps need no mark. */
   readonly usesAgent?: true;
+  /** Checks arguments before there is a machine, as far as that is possible. Throws InvalidParameterValue. */
+  readonly checkArguments?: (args: JsonObject) => void;
   run(task: Task, args: JsonObject): Promise<Outcome>;
   /**
    * The state of a step that waits for its machine. Called every `pollEvery` seconds, also on another conductor. Heartbeats do not end such
@@ -204,6 +206,8 @@ export interface PlannedStep extends StepControls {
   readonly execute_on_child_nodes?: boolean;
   /** UUIDs; absent: all children. */
   readonly limit_child_node_execution?: readonly string[];
+  /** The arguments that a default config filled in → where they come from. */
+  readonly defaults?: Readonly<Record<string, string>>;
 }
 
 /** A key of driver_info: `GET /v1/drivers/X/properties`, `validate` and masking read it. */
@@ -500,6 +504,8 @@ export interface ConsoleInterface extends Interface {
 export interface RaidInterface extends Interface {
   /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that is impossible, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
+  /** The volumes of the machine now, as `raid_config`. Absent: they are known after RAID steps only. */
+  currentConfig?(task: Task): Promise<JsonObject>;
 }
 export interface StorageInterface extends Interface {
   /** Makes the node's volumes available to its machine, unless they already are. Throws StorageError. Absent: the operator does it. */

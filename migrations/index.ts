@@ -21,6 +21,7 @@ import { up as images } from './0018_images';
 import { up as mediaInSwift } from './0019_media_in_swift';
 import { up as parents } from './0020_parents';
 import { up as outOfService } from './0021_out_of_service';
+import { up as defaultConfigs } from './0022_default_configs';
 
 export interface Migration {
   readonly name: string;
@@ -54,4 +55,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0019_media_in_swift', up: mediaInSwift },
   { name: '0020_parents', up: parents },
   { name: '0021_out_of_service', up: outOfService },
+  { name: '0022_default_configs', up: defaultConfigs },
 ];

@@ -82,6 +82,8 @@ export const FAULTS = {
   NodeAssociated: [409, 'Node {node} is associated with instance {instance}.'],
   MACAlreadyExists: [409, 'A port with MAC address {mac} already exists.'],
   RecordAlreadyExists: [409, '{resource} with {column} {value} already exists.'],
+  // Not in Ironic.
+  DefaultConfigExists: [409, 'A default config for {scope} already exists.'],
   PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
   PortDuplicateName: [409, 'A port with name {name} already exists.'],
   InvalidState: [409, '{message}'],

@@ -364,6 +364,29 @@ export interface ImageFields {
   readonly extra: JsonObject;
 }
 
+export const DEFAULT_CONFIG_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  resource_class: 'text',
+  property: 'text',
+  value: 'text',
+  node_uuid: 'text',
+  description: 'text',
+  steps: 'json',
+} as const;
+export interface DefaultConfigFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly resource_class: string | null;
+  readonly property: string | null;
+  readonly value: string | null;
+  readonly node_uuid: string | null;
+  readonly description: string | null;
+  readonly steps: readonly JsonObject[];
+}
+
 export const RUNBOOK_FIELDS = {
   uuid: 'text',
   created_at: 'time',

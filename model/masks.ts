@@ -78,11 +78,18 @@ function maskValue(value: Json, mask: string): Json {
   return value !== null && typeof value === 'object' ? maskSecrets(value as JsonObject, mask) : value;
 }
 
-/** A copy with all secrets masked, at any depth. As in Ironic, an object under a secret key is searched, not masked. */
+/** Whether an object names a secret that its member `value` holds, as the settings of BIOS steps do. */
+const namesSecret = ({ name, value }: JsonObject): boolean => value !== undefined && typeof name === 'string' && SECRET.test(name);
+/**
+ * A copy with all secrets masked, at any depth. As in Ironic, an object under a secret key is searched, not masked. Not in Ironic: the value
+ * of a setting with the name of a secret.
+ */
 export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
+  const isNamed = namesSecret(object);
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => {
-      return [key, !isObject(value) && SECRET.test(key) ? mask : maskValue(value, mask)];
+      const isSecret = SECRET.test(key) || (isNamed && key === 'value');
+      return [key, !isObject(value) && isSecret ? mask : maskValue(value, mask)];
     }),
   );
 }

@@ -65,6 +65,12 @@ const RESOURCES = {
     fields: ['name', 'node_uuid', 'state', 'last_error', 'owner', 'resource_class', 'traits', 'candidate_nodes', 'extra', ...STAMPS],
   },
   chassis: { name: 'ChassisCRUDPayload', version: '1.0', fields: ['description', 'extra', ...STAMPS] },
+  // Not in Ironic.
+  defaultconfig: {
+    name: 'DefaultConfigCRUDPayload',
+    version: '1.0',
+    fields: ['resource_class', 'property', 'value', 'node_uuid', 'description', 'steps', ...STAMPS],
+  },
   deploytemplate: { name: 'DeployTemplateCRUDPayload', version: '1.0', fields: ['name', 'steps', 'extra', ...STAMPS] },
   inspectionrule: {
     name: 'InspectionRuleCRUDPayload',

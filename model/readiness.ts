@@ -24,6 +24,8 @@ export interface Probes {
   readonly kexecObstacle?: string | undefined;
   /** Requested deploy steps (`interface.step`) that the driver lacks, and the agent too, if its steps are known. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
+  /** What differs between the machine and the node's default config. */
+  readonly differences?: readonly string[];
 }
 export interface Facts {
   readonly node: NodeRecord;
@@ -374,6 +376,17 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
         : {
             message: `${count} nodes are being deployed, and no more may be at once ([conductor]max_concurrent_deploy = ${limit})`,
             todo: WAIT,
+          },
+  },
+  {
+    code: 'default-config',
+    severity: 'warns',
+    probe: ({ differences = [] }, { node }) =>
+      differences.length === 0
+        ? undefined
+        : {
+            message: differences.join('; '),
+            todo: `${command(node, 'manage NODE')}, then ${command(node, 'provide NODE')}: automated cleaning brings the machine back`,
           },
   },
   {

@@ -2,6 +2,7 @@
 import type {
   AllocationFields,
   ChassisFields,
+  DefaultConfigFields,
   DeployTemplateFields,
   HistoryEntryFields,
   ImageFields,
@@ -138,6 +139,8 @@ interface Steps {
 }
 export interface DeployTemplateRecord extends ResourceRecord, Steps, Omit<DeployTemplateFields, 'steps'> {}
 export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields, 'steps'> {}
+/** Default arguments of steps. One of `resource_class`, `property` (with `value`) and `node_uuid` is not null. */
+export interface DefaultConfigRecord extends ResourceRecord, Steps, Omit<DefaultConfigFields, 'steps'> {}
 /** An image with a name; its fields are those of instance_info. */
 export interface ImageRecord extends ResourceRecord, ImageFields {}
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}

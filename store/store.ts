@@ -3,6 +3,7 @@ import type { Tables } from './tables';
 
 export type { OwnedVersion, RowVersion } from './sql/rows';
 export type { AliveConductors } from './tables/conductors';
+export type { BiosFacts, ConfigScope, ScopeSteps } from './tables/default-configs';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
 export type { NodeFilter } from './tables/node-lists';
 export type { AgentNode, AnsweredNode, LookupNode, NodeSummary } from './tables/node-lookups';

@@ -17,7 +17,8 @@ const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { r
   });
 
 /** Hides errors of the BMC and of images from callers that may not read `driver_info` or `last_error`, because they contain addresses. */
-function readableProbes(probes: Probes, node: NodeRecord, request: Request, context: ApiContext): Probes {
+function readableProbes(given: Probes, node: NodeRecord, request: Request, context: ApiContext): Probes {
+  const probes = context.auth.allowed(request.caller, 'node:default_config:get', node) ? given : { ...given, differences: [] };
   const { unreadable } = nodeAccess(request, context, context.document.fields('Node'), false).to(node);
   if (!unreadable.has('driver_info') && !unreadable.has('last_error')) return probes;
   const hidden = String(REDACTED['last_error']);

@@ -28,6 +28,7 @@ export interface Operations {
   readonly deleteNode: Operation<{ node_ident: string }, None, unknown>;
   readonly validateThisNode: Operation<{ node_ident: string }, None, unknown>;
   readonly showReadiness: Operation<{ node_ident: string }, None, unknown>;
+  readonly showNodeDefaultConfig: Operation<{ node_ident: string }, None, unknown>;
   readonly showSensors: Operation<{ node_ident: string }, None, unknown>;
   readonly setMaintenance: Operation<{ node_ident: string }, { reason?: string | null }, unknown>;
   readonly clearMaintenance: Operation<{ node_ident: string }, None, unknown>;
@@ -166,6 +167,11 @@ export interface Operations {
   readonly showImage: Operation<{ image_ident: string }, { fields?: readonly string[] }, unknown>;
   readonly updateImage: Operation<{ image_ident: string }, None, readonly PatchOperation[]>;
   readonly deleteImage: Operation<{ image_ident: string }, None, unknown>;
+  readonly listDefaultConfigs: Operation<None, { resource_class?: string; property?: string; value?: string; node_uuid?: string; marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean }, unknown>;
+  readonly createDefaultConfig: Operation<None, None, unknown>;
+  readonly showDefaultConfig: Operation<{ default_config_uuid: string }, { fields?: readonly string[] }, unknown>;
+  readonly updateDefaultConfig: Operation<{ default_config_uuid: string }, None, readonly PatchOperation[]>;
+  readonly deleteDefaultConfig: Operation<{ default_config_uuid: string }, None, unknown>;
   readonly listRunbooks: Operation<None, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean; project?: boolean }, unknown>;
   readonly createRunbook: Operation<None, None, unknown>;
   readonly showRunbook: Operation<{ runbook_ident: string }, { fields?: readonly string[] }, unknown>;
@@ -212,6 +218,7 @@ export interface Inputs {
   readonly Allocation: Readonly<{ uuid?: string | null; candidate_nodes?: readonly string[] | null; extra?: JsonObject | null; name?: string | null; node?: string | null; owner?: string | null; resource_class?: string | null; traits?: readonly string[] | null }>;
   readonly DeployTemplate: Readonly<{ uuid?: string | null; name: string; extra?: JsonObject | null; steps: readonly ({ args: JsonObject; interface: 'vendor' | 'power' | 'management' | 'firmware' | 'deploy' | 'bios' | 'raid'; priority: number | string; step: string; when?: readonly ({ field: string; op: string; value: unknown } & JsonObject)[]; confirm?: string; timeout?: number; on_failure?: string })[]; description?: string | null }>;
   readonly Image: Readonly<{ uuid?: string | null; name: string; description?: string | null; image_source: string; image_checksum?: string | null; image_os_hash_algo?: string | null; image_os_hash_value?: string | null; extra?: JsonObject | null }>;
+  readonly DefaultConfig: Readonly<{ uuid?: string | null; resource_class?: string | null; property?: string | null; value?: string | null; node_uuid?: string | null; description?: string | null; steps: readonly ({ interface: 'vendor' | 'power' | 'management' | 'firmware' | 'deploy' | 'bios' | 'raid'; step: string; args?: JsonObject; priority?: number })[] }>;
   readonly Runbook: Readonly<{ uuid?: string | null; name: string; description?: string | null; steps: readonly ({ args?: JsonObject; interface: 'vendor' | 'power' | 'management' | 'firmware' | 'deploy' | 'bios' | 'raid'; step: string; order: number | string; when?: readonly ({ field: string; op: string; value: unknown } & JsonObject)[]; confirm?: string; timeout?: number; on_failure?: string })[]; disable_ramdisk?: boolean | null; extra?: JsonObject | null; public?: boolean | null; owner?: string | null }>;
   readonly InspectionRule: Readonly<{ actions: readonly ({ op: 'fail' | 'log' | 'set-attribute' | 'extend-attribute' | 'del-attribute' | 'set-capability' | 'unset-capability' | 'add-trait' | 'remove-trait' | 'set-plugin-data' | 'extend-plugin-data' | 'unset-plugin-data' | 'set-port-attribute' | 'extend-port-attribute' | 'del-port-attribute' | 'api-call'; args: readonly unknown[] | JsonObject; loop?: readonly unknown[] | JsonObject } & JsonObject)[]; conditions?: readonly ({ op: 'eq' | 'lt' | 'gt' | 'is-empty' | 'in-net' | 'matches' | 'contains' | 'one-of' | 'is-none' | 'is-true' | 'is-false' | '!eq' | '!lt' | '!gt' | '!is-empty' | '!in-net' | '!matches' | '!contains' | '!one-of' | '!is-none' | '!is-true' | '!is-false'; args: readonly unknown[] | JsonObject; multiple?: 'any' | 'all' | 'first' | 'last'; loop?: readonly unknown[] | JsonObject } & JsonObject)[]; description?: string | null; phase?: string | null; priority?: number; sensitive?: boolean | null; uuid?: string | null }>;
 }

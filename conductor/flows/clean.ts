@@ -12,7 +12,8 @@ import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
-import { automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { automatedCleanSteps, withDefaults } from '../steps/default-config';
+import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
 import { storeLogsAtEnd } from './failure-report';
 import {
@@ -93,8 +94,8 @@ async function boot(task: NodeTask): Promise<Booted> {
 
 /** Checks what is known before the ramdisk runs, and saves whether the steps need a ramdisk at all. */
 async function checkBeforeRamdisk(task: NodeTask): Promise<void> {
-  const asked = requestedSteps(task, list);
   const offered = offeredSteps(task.driver, 'clean');
+  const asked = await withDefaults(task, requestedSteps(task, list), offered);
   const without = withoutRamdisk(task) || !needsRamdisk('clean', asked, offered);
   manualSteps('clean', asked, offered, { unknownLater: !without, withoutRamdisk: withoutRamdisk(task) });
   await task.saveInternal({ cleaning_disable_ramdisk: without });
@@ -128,12 +129,11 @@ export const clean = listedFlow(list, {
   },
   begin,
   boot,
-  plan: (task, fromAgent) => {
+  plan: async (task, fromAgent) => {
     const offered = offeredSteps(task.driver, 'clean', fromAgent);
+    if (!isListed(task)) return automatedCleanSteps(task, offered);
     const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
-    return isListed(task)
-      ? manualSteps('clean', requestedSteps(task, list), offered, checking)
-      : automatedSteps('clean', offered, cleanPriorities(task.context.options));
+    return manualSteps('clean', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
   finish: async (task) => {
     if (!withoutRamdisk(task)) {

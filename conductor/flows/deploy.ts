@@ -13,10 +13,11 @@ import { validateInterface } from '../core/validate';
 import { restoreConsole } from '../requests/console';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { checkDeployRequest, requestedDeploySteps } from '../steps/deploy-request';
+import { withDefaults } from '../steps/default-config';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
-import { allowedSteps, deploySteps, offeredSteps, stepId } from '../steps/steps';
+import { allowedSteps, deploySteps, offeredSteps, stepId, type RequestedStep } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
 import { storeLogsAtEnd } from './failure-report';
 import { reported, type Admission, type Admitted } from './flow';
@@ -90,6 +91,14 @@ const admission = (event: 'deploy' | 'rebuild'): Admission => ({
   },
 });
 
+/** The whole list, with the arguments of the default config. */
+const plannedSteps = async (
+  task: NodeTask,
+  asked: readonly RequestedStep[],
+  offered: readonly PlannedStep[],
+): Promise<readonly PlannedStep[]> =>
+  allowedSteps(task.context.options, 'deploy', await withDefaults(task, deploySteps(asked, offered), offered));
+
 /** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
   await withFailureText(
@@ -103,7 +112,7 @@ async function begin(task: NodeTask): Promise<StepOutcome> {
     (reason) => `Cannot get deploy steps; failed to deploy: ${reason}`,
     () => requestedDeploySteps(task, offered, true),
   );
-  const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
+  const steps = await plannedSteps(task, asked, offered);
   if (steps.length === 0) return failed('No deploy steps returned by the driver');
   task.note({}, savedList('deploy', steps, 0));
   await recordSteps(task, 'deploy', steps, 'start');
@@ -119,7 +128,7 @@ async function planWithAgent(task: NodeTask, fromAgent: readonly PlannedStep[]):
       const offered = offeredSteps(task.driver, 'deploy', fromAgent);
       const asked = await requestedDeploySteps(task, offered, false);
       const { running, index, steps: before } = positionOf(task, 'deploy');
-      const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
+      const steps = await plannedSteps(task, asked, offered);
       // The running step continues, and the list continues after its new position.
       const current = running ?? before[index ?? 0];
       const at = current ? steps.findIndex((step) => stepId(step) === stepId(current)) : 0;

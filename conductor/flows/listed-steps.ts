@@ -7,6 +7,7 @@ import { attempt, withFailureText } from '../core/attempt';
 import { forgottenAt, type InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
+import { withDefaults } from '../steps/default-config';
 import type { StepOutcome } from '../steps/reserved-steps';
 import type { StepHooks } from '../steps/running';
 import { checkConditions } from '../steps/step-controls';
@@ -71,9 +72,10 @@ const cannot =
  */
 export async function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): Promise<void> {
   const { kind } = list;
-  const steps = withoutDroppedSteps(asked);
+  const offered = offeredSteps(task.driver, kind);
+  const steps = await withDefaults(task, withoutDroppedSteps(asked), offered);
   try {
-    checkRequestedSteps(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
+    checkRequestedSteps(kind, steps, offered, { unknownLater: !withoutRamdisk });
     checkArguments(task.driver, kind, steps);
     await checkConditions(task, kind, steps);
   } catch (error) {
@@ -154,7 +156,7 @@ interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | '
   readonly inMaintenance: string;
   readonly afterAbort: AfterAbort;
   /** The list of the steps that the driver and the agent offer. */
-  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[]) => readonly PlannedStep[];
+  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[]) => Promise<readonly PlannedStep[]>;
   /** Boots the ramdisk. */
   readonly boot: (task: NodeTask) => Promise<Booted>;
 }
@@ -170,8 +172,9 @@ export function listedFlow(list: ListedSteps, { plan, boot, ...parts }: ListedFl
   const planned = (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void> =>
     beforeSteps(task, list, async () => {
       const { index = 0 } = positionOf(task, kind);
+      const steps = await plan(task, fromAgent);
       task.note({}, also);
-      task.note({}, savedList(kind, allowedSteps(task.context.options, kind, plan(task, fromAgent)), index));
+      task.note({}, savedList(kind, allowedSteps(task.context.options, kind, steps), index));
     });
   const start: ListedFlow['start'] = async (task, fromAgent, also = {}) => {
     const { index } = positionOf(task, kind);

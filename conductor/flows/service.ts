@@ -4,6 +4,7 @@ import { Fault } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
 import { cacheFacts } from './hardware-facts';
 import type { NodeTask } from '../core/node-task';
+import { withDefaults } from '../steps/default-config';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
@@ -107,9 +108,10 @@ export const service = listedFlow(list, {
   },
   begin,
   boot,
-  plan: (task, fromAgent) => {
+  plan: async (task, fromAgent) => {
+    const offered = offeredSteps(task.driver, 'service', fromAgent);
     const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
-    return manualSteps('service', requestedSteps(task, list), offeredSteps(task.driver, 'service', fromAgent), checking);
+    return manualSteps('service', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');

@@ -5,12 +5,14 @@ import { kexecObstacle, wantsKexec } from '../../drivers/common/kexec-request';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
+import { differencesText } from '../../model/rules/default-config';
 import { withoutCredentials } from '../../model/urls';
 import type { Context } from '../core/context';
 import { countTowards, DEPLOYMENTS } from '../core/concurrency';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { missingDeploySteps } from '../steps/deploy-request';
+import { defaultRowsOf } from './default-config';
 import { validationOf } from './validate';
 
 /** Limit of all checks together. */
@@ -79,12 +81,13 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
           return { name, href: withoutCredentials(href), error: isError(found) ? found.error : undefined };
         }),
       );
-      const [powered, booted, reached, deploying, missingSteps] = await Promise.all([
+      const [powered, booted, reached, deploying, missingSteps, defaults] = await Promise.all([
         power(),
         bootMode(),
         images,
         countTowards(context, DEPLOYMENTS),
         missingDeploySteps(task),
+        inTime(() => defaultRowsOf(task)),
       ]);
       return {
         validation: isError(validation) ? { power: { result: false, reason: validation.error } } : validation,
@@ -93,6 +96,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
         images: reached,
         deploying,
         missingSteps,
+        differences: isError(defaults) ? [] : differencesText(defaults.rows),
         kexecObstacle: valid('deploy') && wantsKexec(task.node, options) ? kexecObstacle(task) : undefined,
         cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
       };

@@ -6,6 +6,7 @@ import { controlsOf } from '../../model/rules/step-controls';
 import { missingTraits } from '../../model/traits';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
+import { withDefaults } from './default-config';
 import { reservedStep } from './reserved-steps';
 import { checkConditions } from './step-controls';
 import { withoutDroppedSteps, checkArguments, checkRequestedSteps, offeredSteps, stepId, type RequestedStep } from './steps';
@@ -69,10 +70,11 @@ export async function requestedDeploySteps(
   task: NodeTask,
   offered: readonly PlannedStep[],
   unknownLater: boolean,
-  user = userSteps(task),
+  asked = userSteps(task),
 ): Promise<readonly RequestedStep[]> {
   const templates = await templatesOf(task);
-  const templated = templateSteps(templates);
+  const filled = await withDefaults(task, [...asked, ...templateSteps(templates)], offered);
+  const [user, templated] = [filled.slice(0, asked.length), filled.slice(asked.length)];
   checkRequestedSteps('deploy', templated, offered, {
     unknownLater,
     prefix:

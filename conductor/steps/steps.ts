@@ -37,7 +37,7 @@ const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<Interfa
 /** `deploy.write_image`: the name of a step in messages, and its identity. */
 export const stepId = ({ interface: kind, step }: { readonly interface: string; readonly step: string }): string => `${kind}.${step}`;
 
-/** Descending by priority; ties by interface, then in the given order. @internal */
+/** Descending by priority; ties by interface, then in the given order. */
 export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly PlannedStep[] => {
   const rank = (step: PlannedStep): number => INTERFACE_ORDER[kind][step.interface as InterfaceKind] ?? 0;
   return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
@@ -121,6 +121,7 @@ export interface RequestedStep extends StepControls {
   readonly order?: number;
   readonly execute_on_child_nodes?: boolean;
   readonly limit_child_node_execution?: readonly string[];
+  readonly defaults?: Readonly<Record<string, string>>;
 }
 export const withoutDroppedSteps = (steps: readonly object[]): readonly RequestedStep[] =>
   (steps as readonly RequestedStep[]).filter((step) => !isDropped(step));
@@ -179,6 +180,7 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   list: (value) => Array.isArray(value),
   object: (value) => isObject(value),
 };
+export const isOfType = (type: NonNullable<StepArgument['type']>, value: unknown): boolean => IS[type](value);
 /** Checks the JSON types of arguments of the driver's and the conductor's own steps. Throws InvalidParameterValue. */
 export function checkArguments(driver: Driver, kind: StepKind, asked: readonly RequestedStep[]): void {
   const errors = asked

@@ -10,7 +10,7 @@ import { connectionReason } from '../common/reason';
 import { readAuthorities, verifies } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { clientContext } from '../../wire/http/client-contexts';
-import { timeoutSignal } from '../../wire/timeout-signal';
+import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
 import { withoutEndSlashes } from '../../wire/urls';
 import { shortened } from '../../model/text';
@@ -115,7 +115,8 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
     let status: number;
     let bytes: Buffer;
     try {
-      const answer = await request(`${base}/v1/commands/${path}`, {
+      // undici notices that a request is aborted only when its connection is made, or cannot be made.
+      const sent = request(`${base}/v1/commands/${path}`, {
         method,
         dispatcher,
         // undici follows no redirects, which would take the token elsewhere.
@@ -123,6 +124,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
         signal: limited,
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
+      const answer = await unlessAborted(sent, limited);
       status = answer.statusCode;
       bytes = Buffer.from(await answer.body.arrayBuffer());
     } catch (error) {

@@ -75,6 +75,7 @@ const apply = (kind: 'deploy' | 'service'): Step => ({
   usesAgent: true,
   priority: { [kind]: 0 },
   args,
+  checkArguments: ({ raid_config: config }) => void logicalDisks(config),
   run: agentStep(kind, (_, { raid_config: config }) => void logicalDisks(config)),
   finish: created,
 });

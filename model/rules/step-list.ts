@@ -13,6 +13,10 @@ const FLOWS = ['clean', 'deploy', 'service'] as const;
 const nameOf = (step: JsonObject): string => `${String(step['interface'])}.${String(step['step'])}`;
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
+/** Where the arguments come from that a default config filled in. */
+const defaultsIn = ({ defaults }: JsonObject): readonly string[] =>
+  isObject(defaults) ? Object.entries(defaults).map(([name, origin]) => `${name} from ${String(origin)}`) : [];
+
 function runningStep(running: JsonObject, name: string): ListedStep {
   const { waits_for: waits, attempt, ends_at: end, confirm } = running;
   const isHeld = waits === 'operator' || name === 'power.hold';
@@ -21,6 +25,7 @@ function runningStep(running: JsonObject, name: string): ListedStep {
     ...(typeof attempt === 'number' ? [`attempt ${attempt}`] : []),
     ...(waits === 'retry' ? ['runs again after a pause'] : []),
     ...(typeof end === 'string' ? [`ends by ${end}`] : []),
+    ...defaultsIn(running),
   ];
   return { step: name, state: waits !== undefined || isHeld ? 'waiting' : 'running', note: notes.length > 0 ? notes.join(', ') : null };
 }
@@ -37,10 +42,8 @@ export function stepListOf(node: NodeRecord): readonly ListedStep[] {
     if (at === now && typeof running.step === 'string') return runningStep(running, name);
     const { result, reason } = step;
     if (result === 'skipped' || result === 'failed') return { step: name, state: result, note: textOf(reason) };
-    return {
-      step: name,
-      state: at < now ? 'done' : 'next',
-      note: at < now ? null : textOf(step['confirm']) && `asks first: ${textOf(step['confirm'])!}`,
-    };
+    const confirm = textOf(step['confirm']);
+    const notes = [...(at >= now && confirm !== null ? [`asks first: ${confirm}`] : []), ...defaultsIn(step)];
+    return { step: name, state: at < now ? 'done' : 'next', note: notes.length > 0 ? notes.join('; ') : null };
   });
 }

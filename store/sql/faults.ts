@@ -44,6 +44,10 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   introspections_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   node_history_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   bios_settings_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  default_configs_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  default_configs_resource_class_unique: ['DefaultConfigExists', { scope: 'resource_class' }],
+  default_configs_property_unique: ['DefaultConfigExists', { scope: 'value' }],
+  default_configs_node_uuid_unique: ['DefaultConfigExists', { scope: 'node_uuid' }],
   firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],
 };
 

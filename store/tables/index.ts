@@ -14,6 +14,7 @@ import type {
 import { apiTokensOn } from './api-tokens';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
+import { defaultConfigsOn } from './default-configs';
 import { discoveriesOn } from './discoveries';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
@@ -72,6 +73,7 @@ export const TABLES = {
     table: 'images',
     columns: fields.IMAGE_FIELDS,
   }),
+  defaultConfigs: defaultConfigsOn,
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',
     columns: fields.INSPECTION_RULE_FIELDS,

@@ -233,7 +233,8 @@ it('a node out of service keeps its server, gets no other one, and no server goe
     expect(servers.map(({ status }) => status)).not.toContain('ERROR');
     return servers.length === 0;
   });
-  expect(await show(api, uuid)).toMatchObject({ provision_state: 'clean wait', instance_uuid: null, last_error: null });
+  await waitFor('its cleaning waits', async () => (await stateOf(api, uuid)) === 'clean wait', 500);
+  expect(await show(api, uuid)).toMatchObject({ instance_uuid: null, last_error: null });
   await waitFor('Placement reserves the node', isReserved);
   await api('DELETE', path);
   await waitFor('the node is available', async () => (await stateOf(api, uuid)) === 'available', 500);

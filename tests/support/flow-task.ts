@@ -34,6 +34,7 @@ export function flowTask({
     clock: driverTask.clock,
     signal: new AbortController().signal,
     host: 'here',
+    store: { defaultConfigs: { ofNode: async () => [] } },
     notifier: silentNotifier,
     stopPolling: () => void events.push('stop polling'),
     pollLater: (_: string, seconds: number) => void events.push(`poll in ${seconds}`),

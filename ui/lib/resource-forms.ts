@@ -57,6 +57,20 @@ export const FORMS: Readonly<Record<string, readonly FormField[]>> = {
     { name: 'image_os_hash_value', title: 'and its value in hexadecimal', kind: 'text' },
     EXTRA,
   ],
+  default_configs: [
+    { name: 'resource_class', title: 'Resource class', kind: 'text' },
+    { name: 'property', title: 'or a property, such as rack', kind: 'text' },
+    { name: 'value', title: 'with this value', kind: 'text' },
+    { name: 'node_uuid', title: 'or the UUID of a node', kind: 'text' },
+    { name: 'description', title: 'Description', kind: 'text' },
+    {
+      name: 'steps',
+      title: 'Steps',
+      kind: 'rows',
+      needed: true,
+      columns: [...stepColumns('priority').slice(0, 3), { name: 'priority', title: 'priority in automated cleaning', kind: 'number' }],
+    },
+  ],
   runbooks: [
     NAME,
     { name: 'description', title: 'Description', kind: 'text' },

@@ -45,6 +45,15 @@ export const SECTIONS: readonly Section[] = [
     none: 'No steps run.',
   },
   {
+    id: 'defaults',
+    policy: 'node:default_config:get',
+    title: 'Default config',
+    path: (uuid) => `v1/nodes/${uuid}/default_config`,
+    list: 'arguments',
+    columns: columns('step', 'argument', 'value', 'origin', 'now:on the machine', 'state'),
+    none: 'There is none: neither for its resource class, nor for its properties, nor for the node.',
+  },
+  {
     policy: 'node:history:get',
     id: 'history',
     title: 'History',

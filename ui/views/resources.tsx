@@ -47,6 +47,17 @@ export const RESOURCES: readonly Resource[] = [
     example: { name: 'CUSTOM_EXAMPLE', steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, order: 1 }] },
   },
   {
+    id: 'default_configs',
+    title: 'Default configs',
+    columns: ['resource_class', 'property', 'value', 'node_uuid', 'description', 'steps'],
+    policies: policiesOf('default_config', 'get'),
+    example: {
+      resource_class: 'example',
+      steps: [{ interface: 'bios', step: 'apply_configuration', args: { settings: [{ name: 'NAME', value: 'VALUE' }] } }],
+    },
+    about: 'Default arguments of steps: for a resource class, for a value of a property, or for a node.',
+  },
+  {
     id: 'inspection_rules',
     title: 'Inspection rules',
     columns: ['description', 'priority', 'phase', 'conditions', 'actions'],

@@ -255,6 +255,7 @@ export const redfishBios: BiosInterface = {
       ...rebooting,
       step: 'apply_configuration',
       args: { settings: { description: 'A list of BIOS settings to be applied', required: true, type: 'list' } },
+      checkArguments: ({ settings }) => void namedValues(settings),
       run: (task, { settings }) => apply(task, settings),
     },
     { ...rebooting, step: 'factory_reset', run: reset },

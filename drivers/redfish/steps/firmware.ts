@@ -275,6 +275,7 @@ const update = {
   step: 'update',
   args: { settings: { description: 'A list of dicts with firmware components to be updated', required: true, type: 'list' } },
   abortable: false,
+  checkArguments: ({ settings }) => void firmwareSettings(settings),
   run: async (task, { settings }) => {
     const updates = firmwareSettings(settings);
     await task.saveInternal({ [UPDATES]: undefined, [STARTED]: now(task) });

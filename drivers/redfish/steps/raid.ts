@@ -302,6 +302,8 @@ export const redfishRaid: RaidInterface = {
     checkInterfaceTypes(target);
   },
   validateConfig: async (_, config) => checkInterfaceTypes(config),
+  currentConfig: (task) =>
+    onSystem(task, undefined, async (system) => raidConfigOf(task, await existingVolumes(system.ask, await storagesOf(system)))),
   steps: [
     {
       ...resumed,
@@ -337,6 +339,7 @@ export const redfishRaid: RaidInterface = {
           "Setting this to 'True' indicates to delete existing RAID configuration prior to creating the new configuration. Default value is 'True'.",
         ),
       },
+      checkArguments: ({ raid_config: config }) => void requestedDisks(config),
       run: async (task, { raid_config: config, ...args }) => {
         requestedDisks(config);
         await task.save({ target_raid_config: config as JsonObject });

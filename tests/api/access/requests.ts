@@ -20,6 +20,7 @@ const NAMES = [
   'template',
   'rule',
   'image',
+  'config',
 ] as const;
 type Things = Readonly<Record<(typeof NAMES)[number], string>>;
 export const thingsOf = (kind: Kind): Things =>
@@ -133,6 +134,7 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   updateDeployTemplate: () => patchOf('extra', { a: 1 }),
   updateRunbook: () => patchOf('extra', { a: 1 }),
   updateInspectionRule: () => patchOf('description', 'changed'),
+  updateDefaultConfig: () => patchOf('description', 'changed'),
   updateImage: () => patchOf('description', 'changed'),
   addTrait: () => undefined,
   addRunbookTrait: () => undefined,
@@ -161,6 +163,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   template_ident: ({ template }) => template,
   inspection_rule_uuid: ({ rule }) => rule,
   image_ident: ({ image }) => image,
+  default_config_uuid: ({ config }) => config,
   chassis_uuid: ({ chassis }) => chassis,
   event: ({ history }) => history,
   driver_name: () => 'fake-hardware',
@@ -178,7 +181,7 @@ export function rowsOf(document: Document, kind: Kind): readonly Row[] {
   // What belongs to no node is the same for both kinds.
   const shared = {
     ...things,
-    ...Object.fromEntries((['chassis', 'template', 'rule', 'image'] as const).map((name) => [name, thingsOf('owned')[name]])),
+    ...Object.fromEntries((['chassis', 'template', 'rule', 'image', 'config'] as const).map((name) => [name, thingsOf('owned')[name]])),
   };
   const sources = document.source['paths'] as Readonly<Record<string, Readonly<Record<string, Node>>>>;
   const rows = document.paths

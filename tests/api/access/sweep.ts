@@ -133,6 +133,11 @@ async function seed(): Promise<void> {
     actions: [{ op: 'fail', args: { msg: 'x' } }],
     phase: 'main',
   });
+  await store.defaultConfigs.create({
+    uuid: shared.config,
+    resource_class: 'large',
+    steps: [{ interface: 'deploy', step: 'erase_devices', args: {} }],
+  });
   await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
   for (const kind of ['owned', 'unowned'] as const) {
     const { node, port, portgroup, connector, target, allocation, runbook, history } = thingsOf(kind);
@@ -233,7 +238,18 @@ const OF_UNOWNED = CALLERS.filter(({ name }) => /the system$|^admin of (?:the ow
 const WITHOUT_NODE = CALLERS.filter(({ name }) => !/the lessee|another project|None/.test(name));
 const callersOf = (kind: Kind, hasTarget: boolean): readonly TestCaller[] =>
   kind === 'unowned' ? OF_UNOWNED : hasTarget ? CALLERS : WITHOUT_NODE;
-const TABLES = ['nodes', 'ports', 'portgroups', 'chassis', 'images', 'runbooks', 'allocations', 'deploy_templates', 'inspection_rules'];
+const TABLES = [
+  'nodes',
+  'ports',
+  'portgroups',
+  'chassis',
+  'images',
+  'default_configs',
+  'runbooks',
+  'allocations',
+  'deploy_templates',
+  'inspection_rules',
+];
 const contents = async (): Promise<string> => {
   const all: unknown[] = [];
   for (const table of TABLES) all.push(await database.query(`SELECT * FROM ${table} ORDER BY uuid`));

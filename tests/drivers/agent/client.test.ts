@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Options } from '../../../config/options';
@@ -130,6 +131,16 @@ describe('command', () => {
     const work = withAgent(task, (value) => value.command('standby.sync', {}));
     setImmediate(() => stop(new Error('going down')));
     await expect(work).rejects.toThrow('going down');
+  });
+  it('ends after the timeout of the command, also while the connection is being made', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { task } = testTask({ node: { driver_internal_info: { agent_url: url } }, options: { 'agent.command_timeout': 5 } });
+    const said = withAgent(task, (one) => one.command('standby.sync', {}, { attempts: 1, timeout: 0.1 }));
+    // The end of the connection attempt, after five seconds, has another text.
+    await expect(said).rejects.toThrow('The operation was aborted due to timeout');
+    silent.close();
   });
   it('fails for a node without an agent URL', async () => {
     const { task } = testTask();

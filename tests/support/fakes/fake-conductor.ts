@@ -68,6 +68,8 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       cleans: true,
       missingSteps: { steps: [], agentKnown: false },
     })),
+    readDefaults: done('readDefaults', async () => ({ rows: [], isRead: true })),
+    checkDefaultConfig: done('checkDefaultConfig', async () => {}),
     provision: done('provision', async () => {}),
     setPower: done('setPower', async () => {}),
     readSensors: done('readSensors', async () => [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }]),
