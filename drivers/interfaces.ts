@@ -181,6 +181,8 @@ export interface Step {
   readonly requiresRamdisk?: boolean;
   /** The step may run again after its conductor died, because it finds out how far the work is. Otherwise the node fails. */
   readonly resumable?: boolean;
+  /** The agent does the step, or is asked in it: it is asked for the reason of a failure. The agent's own steps need no mark. */
+  readonly usesAgent?: true;
   /** Checks arguments before there is a machine, as far as that is possible. Throws InvalidParameterValue. */
   readonly checkArguments?: (args: JsonObject) => void;
   run(task: Task, args: JsonObject): Promise<Outcome>;
@@ -392,6 +394,26 @@ export interface DeployInterface extends Interface {
    * `done`: the step has succeeded; `failed`: it has failed, and the reason is a whole sentence that names the step.
    */
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
+  /** Asks the agent after a failure, for a short time. */
+  agentReport?(task: Task): Promise<AgentReport>;
+}
+/** What the node's agent says after a failure. Its texts are bounded, and not checked otherwise. */
+export interface AgentReport {
+  /** Why it did not answer; absent: it did. */
+  readonly silence?: string;
+  /** Why it gave no logs, although it answered. */
+  readonly noLogs?: string;
+  /** The last command that it got. */
+  readonly command?: {
+    readonly name: string;
+    readonly status: string;
+    /** How much of it is done. */
+    readonly percent?: number;
+    /** The disk or network interface that its error concerns. Only our agent tells it. */
+    readonly subject?: string;
+  };
+  /** Its logs: a gzipped tar archive. */
+  readonly logs?: Buffer;
 }
 /** Options that select inspection hooks. */
 export type HooksOption = 'inspector.hooks' | 'redfish.inspection_hooks';

@@ -62,6 +62,16 @@ function maskText(value: string, mask: string): string {
   return SECRET.test(text) ? TEXTS.reduce((all, pattern) => all.replace(pattern, `$1${mask}$3`), text) : text;
 }
 
+/** A URL's user, and the signature of a temporary URL. */
+const IN_URL = /(:\/\/)[^\s/@]{1,500}(@)|([?&](?:temp_url_sig|signature|x-amz-signature)=)[^\s&]+/gi;
+/** A text of a machine, without the given secrets and without what looks like one. It is short, or cut before. */
+export function maskedText(text: string, secrets: readonly string[]): string {
+  const known = secrets.reduce((all, secret) => all.replaceAll(secret, MASK), text);
+  return maskText(known, MASK).replace(IN_URL, (_, scheme?: string, at?: string, name?: string) =>
+    name === undefined ? `${scheme}${MASK}${at}` : `${name}${MASK}`,
+  );
+}
+
 function maskValue(value: Json, mask: string): Json {
   if (typeof value === 'string') return maskText(value, mask);
   if (Array.isArray(value)) return value.map((item) => maskValue(item, mask));

@@ -35,7 +35,7 @@ export const METRICS = {
   bloomery_nodes: { kind: 'gauge', help: 'Nodes in the database, of all conductors. Equal in every process with the API role, so use `max without (instance)`.', labels: ['provision_state', 'power_state', 'maintenance', 'fault'] },
   bloomery_nodes_out_of_service: { kind: 'gauge', help: 'Nodes out of service, of all conductors. `overdue`: whether their time is over. Equal in every process with the API role, so use `max without (instance)`.', labels: ['overdue'] },
 
-  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has) or callback (the agent named another address).', labels: ['reason'] },
+  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
   bloomery_workers_in_use: { kind: 'gauge', help: 'Workers in use.', labels: [] },
   bloomery_workers_refused_total: { kind: 'counter', help: 'Requests for work refused with 503, because all workers were in use or the conductor was stopping.', labels: [] },

@@ -1,10 +1,8 @@
 /** The agent's main program: inspection if requested, lookup, then API and heartbeats until it is stopped. */
-import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import { lookup as resolve } from 'node:dns/promises';
 import type { SecureVersion } from 'node:tls';
 import { type Api, api, type LookupAnswer } from './api';
-import { ownCertificate } from '../wire/http/certificate';
+import { ownCertificate, type OwnCertificate } from '../wire/http/certificate';
 import { runner } from './commands';
 import { endpoints } from './endpoints';
 import { AgentError } from '../model/agent/errors';
@@ -15,6 +13,7 @@ import { createHeartbeatSchedule } from './heartbeat';
 import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
 import { type Machine, waitForRootDisk } from './machine';
+import { routeSource } from './towards';
 import { plainMac } from './parameters';
 import { setClock } from './set-clock';
 import { joinPaths } from './system/multipath';
@@ -55,14 +54,21 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
 
   const { minor, serverTime, url } = await server.negotiate();
   const found = await lookup(machine, server, minor, inspected, signal);
-  const token = tokenOf(found, parameters.agentToken);
+  const earlier = machine.kept.identity();
+  const known = earlier?.node === found.node.uuid ? earlier : null;
+  const token = tokenOf(found, parameters.agentToken ?? known?.token ?? null);
   machine.state.node = found.node;
   machine.state.config = found.config;
   machine.state.api = token === null ? null : { url, token };
   log.info(`Lookup succeeded, node UUID is ${found.node.uuid}`);
 
   const address = parameters.advertiseHost ?? (await ownAddress(machine, url, signal));
-  const certificate = ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random);
+  // The server refuses another certificate of the same agent.
+  const certificate =
+    known?.token === token && known.address === address
+      ? known
+      : ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random);
+  if (token !== null) machine.kept.setIdentity({ node: found.node.uuid, address, token, ...keyPairOf(certificate) });
   const beating = createHeartbeatSchedule({
     send: () => server.heartbeat(minor, found.node.uuid, { callbackUrl, token, version: VERSION, verifyCa: certificate.certificate }),
     timeout: found.config.heartbeat_timeout ?? 300,
@@ -92,6 +98,8 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   });
   await commands.idle();
 }
+
+const keyPairOf = ({ certificate, privateKey }: OwnCertificate): OwnCertificate => ({ certificate, privateKey });
 
 /** Router advertisements are faster than DHCP, so an interface that has only an IPv6 address counts as ready only after this time. */
 const IPV6_ALONE_MS = 5000;
@@ -154,19 +162,4 @@ async function ownAddress(machine: Machine, url: string, signal: AbortSignal): P
     machine.log.warn(`No route to ${url}: ${reasonOf(error)}`);
     return addressInterval * 1000;
   });
-}
-
-/** Connecting a datagram socket sends nothing, but makes the kernel choose the address. @internal */
-export async function routeSource(host: string): Promise<string> {
-  const { address, family } = await resolve(host);
-  const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
-  try {
-    await new Promise<void>((connected, failed) => {
-      socket.once('error', failed);
-      socket.connect(9, address, connected);
-    });
-    return socket.address().address;
-  } finally {
-    socket.close();
-  }
 }

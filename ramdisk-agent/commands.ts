@@ -2,17 +2,22 @@
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
 import { AgentError, type ErrorBody, toBody } from '../model/agent/errors';
+import { subjectOf } from '../model/agent/subject';
 import { reasonOf } from '../model/errors';
 import type { ReportProgress } from './system/progress';
 
 export interface Command {
   /** The response comes at once, while the command runs in the background. Its end forces a heartbeat. */
   readonly inBackground?: true;
+  /** Runs although another command runs, and is not listed: conductors take the last command of the list for the running step. */
+  readonly beside?: true;
   /** The result shows what `progress` reports while the command runs. A returned string becomes {result: …}. Throws AgentError. */
   run(params: JsonObject, progress: ReportProgress): Promise<JsonObject | string | null>;
 }
 /** Full name (`clean.get_clean_steps`) → command. */
 export type Commands = Readonly<Record<string, Command>>;
+
+const shortOf = (name: string): string => name.slice(name.indexOf('.') + 1);
 
 interface CommandResult {
   readonly id: string;
@@ -43,9 +48,18 @@ export function runner(commands: Commands, newId: () => string, finished: () => 
   const results = new Map<string, { now: CommandResult; readonly end: Promise<void> }>();
   const latest = (): CommandResult | undefined => [...results.values()].at(-1)?.now;
 
+  async function runBeside(name: string, command: Command, params: JsonObject): Promise<CommandResult> {
+    const base = { id: newId(), command_name: shortOf(name), command_error: null, command_result: null };
+    try {
+      const result = await command.run(params, () => {});
+      return { ...base, command_status: 'SUCCEEDED', command_result: typeof result === 'string' ? { result } : result };
+    } catch (error) {
+      return { ...base, command_status: 'FAILED', command_error: toBody(error) };
+    }
+  }
   function start(name: string, command: Command, params: JsonObject): string {
     const id = newId();
-    const shortName = name.slice(name.indexOf('.') + 1);
+    const shortName = shortOf(name);
     const base = { id, command_name: shortName, command_error: null, command_result: null };
     const set = (changes: Partial<CommandResult>): void => {
       entry.now = { ...entry.now, ...changes };
@@ -66,7 +80,8 @@ export function runner(commands: Commands, newId: () => string, finished: () => 
       } catch (error) {
         const mismatch = error instanceof AgentError && error.type === 'VersionMismatch';
         set({ command_status: mismatch ? 'CLEAN_VERSION_MISMATCH' : 'FAILED', command_error: toBody(error), command_result: null });
-        log.error(`Command ${name} failed: ${reasonOf(error)}`);
+        const subject = subjectOf(error);
+        log.error(`Command ${name} failed: ${reasonOf(error)}${subject === undefined ? '' : ` [${subject}]`}`);
       }
       if (command.inBackground) finished();
     };
@@ -88,9 +103,10 @@ export function runner(commands: Commands, newId: () => string, finished: () => 
     async execute(name, params, wait) {
       const [extension, shortName] = name.split('.', 2);
       if (shortName === undefined) throw new AgentError('InvalidCommandError', 'Command name must be of the form <extension>.<name>');
+      const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+      if (command?.beside) return runBeside(name, command, params);
       const last = latest();
       if (last?.command_status === 'RUNNING') throw new AgentError('AgentIsBusy', `executing command ${last.command_name}`);
-      const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
       if (!command && !Object.keys(commands).some((known) => known.startsWith(`${extension}.`))) {
         throw new AgentError('RequestedObjectNotFoundError', `Extension with id ${extension} not found.`);
       }

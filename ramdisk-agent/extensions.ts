@@ -5,7 +5,9 @@ import { installBootEntry } from './disk/efi';
 import { openToRead } from './disk/guard';
 import { rootDisk } from '../model/agent/root-disk';
 import { AgentError, type ErrorType } from '../model/agent/errors';
+import { concerning, describeDisk } from '../model/agent/subject';
 import { reasonOf } from '../model/errors';
+import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
@@ -44,6 +46,7 @@ export function commandsOf(machine: Machine): Commands {
       },
     },
     'log.collect_system_logs': {
+      beside: true,
       run: async () => ({ system_logs: await collectLogs(machine.run, machine.log.text(), machine.clock.now()) }),
     },
     'poll.get_hardware_info': { run: () => readInventory(machine) },
@@ -110,12 +113,18 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
   if (bootMode(machine.tree) === 'bios') return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
   const disk = rootDisk(disksOf(machine), machine.state.node);
+  return concerning(
+    () => describeDisk(disk),
+    () => installLoader(machine, disk, ignore === true),
+  );
+}
+async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean): Promise<null> {
   const device = await openToRead(disk);
   try {
     const loader = await installBootEntry(device, machine.run, machine.tree, machine.temporary);
     machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
   } catch (error) {
-    if (ignore !== true) throw error;
+    if (!isIgnored) throw error;
     machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
   } finally {
     await device.close();

@@ -33,7 +33,9 @@ const LEAST_INTERVAL = 5;
 const FORCED = [1, 2, 4, 8, 8, 8] as const;
 
 export function createHeartbeatSchedule({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {
-  let due = clock.now();
+  // Whoever sets the clock back must not stop the heartbeats.
+  const time = (): number => clock.monotonic?.() ?? clock.now();
+  let due = time();
   /** When the next forced heartbeat is due, and its index in FORCED. The first heartbeat is forced. */
   let forced: { readonly due: number; readonly index: number } | null = { due, index: 0 };
   let sent = false;
@@ -43,11 +45,11 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
   const seconds = (least: number, most: number): number => (least + (most - least) * random()) * 1000;
   const pause = async (signal: AbortSignal): Promise<void> => {
     wake = new AbortController();
-    const left = Math.min(due, forced?.due ?? due) - clock.now();
+    const left = Math.min(due, forced?.due ?? due) - time();
     if (left > 0) await clock.sleep(left, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };
   const plan = (failed: boolean): void => {
-    const now = clock.now();
+    const now = time();
     due = now + (failed ? seconds(LEAST_INTERVAL, 2 * LEAST_INTERVAL) : Math.max(LEAST_INTERVAL * 1000, timeout * seconds(0.3, 0.6)));
     if (!forced) return;
     const next = FORCED[forced.index + 1];
@@ -56,13 +58,13 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
   };
   return {
     force() {
-      forced = { due: clock.now() + FORCED[0] * 1000, index: 0 };
+      forced = { due: time() + FORCED[0] * 1000, index: 0 };
       sent = false;
       wake.abort();
     },
     progressed() {
-      if (clock.now() - lastSent < LEAST_INTERVAL * 1000) return;
-      due = clock.now();
+      if (time() - lastSent < LEAST_INTERVAL * 1000) return;
+      due = time();
       wake.abort();
     },
     contacted() {
@@ -71,7 +73,7 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
     async run(signal) {
       while (!signal.aborted) {
         await pause(signal);
-        const now = clock.now();
+        const now = time();
         if (signal.aborted || (now < due && now < (forced?.due ?? Infinity))) continue;
         sent = true;
         lastSent = now;

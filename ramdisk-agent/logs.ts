@@ -23,7 +23,7 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
 export async function collectLogs(run: Run, agentLog: string, now: number): Promise<string> {
   const outputs = await Promise.all(
     Object.entries(SOURCES).map(async ([name, [program, ...args]]) => {
-      const output = await run(program, args, { timeoutMs: 10_000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
+      const output = await run(program, args, { timeoutMs: 5000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
       // The command line may contain the agent's token.
       return [name, output.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
     }),

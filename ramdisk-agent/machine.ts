@@ -10,6 +10,7 @@ import { openToWrite, protectsShared } from './disk/guard';
 import { findDisks, type FoundDisk, mediaOf } from './inventory/disks';
 import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
+import type { Kept } from './kept';
 import type { KernelCalls } from './kexec/kernel-calls';
 import type { BufferedLog } from './log';
 import type { Parameters as Settings } from './parameters';
@@ -24,6 +25,8 @@ export interface Machine extends HostEnvironment {
   readonly kernelCalls: KernelCalls;
   readonly clock: Clock;
   readonly log: BufferedLog;
+  /** Outlives this program. */
+  readonly kept: Kept;
   readonly fetching: Fetching;
   readonly random: (bytes: number) => Buffer;
   readonly newUuid: () => string;

@@ -1,7 +1,7 @@
 /** The program in the ramdisk: creates the agent's dependencies and starts it. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { hostname, machine as architecture, networkInterfaces } from 'node:os';
+import { hostname, machine as architecture, networkInterfaces, uptime } from 'node:os';
 import { AGENT_CA_PATH } from '../wire/agent-authorities';
 import { systemClock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -11,6 +11,7 @@ import { runAgent } from './agent';
 import { reasonOf } from '../model/errors';
 import { kernelCalls } from './kexec/kernel-calls';
 import { tree } from './system/tree';
+import { createKept } from './kept';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
 import { dhcpv6 } from './network/dhcpv6-command';
@@ -23,6 +24,9 @@ import { run } from './system/run';
 /** The parameters that the ramdisk's init found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';
 
+/** Memory that only root may read. */
+const MEMORY = '/run';
+
 /** The certificate authorities that the server added to the ramdisk. */
 const ADDED_CA = `/${AGENT_CA_PATH}`;
 
@@ -33,11 +37,17 @@ async function main(): Promise<void> {
   const mediumParameters = existsSync(MEDIUM) ? mediumWords(readFileSync(MEDIUM, 'utf8')) : '';
   const commandLine = `${readFileSync('/proc/cmdline', 'utf8').trim()} ${mediumParameters}`;
   const early = parseParameters(commandLine);
-  const log = consoleLog((line) => process.stdout.write(line), systemClock, early.debug);
+  const kept = createKept(MEMORY);
+  const log = consoleLog((line) => process.stdout.write(line), systemClock, early.debug, {
+    earlier: kept.earlierLines(),
+    also: (line) => kept.addLine(line),
+  });
   const parameters = parseParameters(commandLine, (message) => log.warn(message));
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
-  log.info(`Agent started, ${process.uptime().toFixed(1)} s after its program`);
+  log.info(`Agent started, ${process.uptime().toFixed(1)} s after its program, ${uptime().toFixed(0)} s after the kernel`);
+  const before = await kept.howTheLastEnded(run);
+  if (before !== null) log.warn(before);
   const caFile = parameters.caFile ?? (existsSync(ADDED_CA) ? ADDED_CA : null);
   const machine: Machine = {
     tree: tree(),
@@ -54,15 +64,23 @@ async function main(): Promise<void> {
     kernelCalls: kernelCalls(architecture()),
     clock: systemClock,
     log,
+    kept,
     fetching: {
-      trust: { insecure: parameters.insecure, ca: caFile === null ? undefined : readFileSync(caFile, 'utf8') },
+      trust: {
+        now: () => systemClock.now(),
+        insecure: parameters.insecure,
+        ca: caFile === null ? undefined : readFileSync(caFile, 'utf8'),
+      },
       timeoutMs: parameters.imageTimeout * 1000,
       signal: stop.signal,
     },
     random: randomBytes,
     newUuid: randomUUID,
     root: '/',
-    retire: () => stop.abort(),
+    retire: () => {
+      kept.forget();
+      stop.abort();
+    },
     temporary: '/tmp',
     state: { node: {}, config: {}, partitionUuids: null, api: null },
   };

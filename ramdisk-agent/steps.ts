@@ -7,7 +7,9 @@ import { saveDisk } from './disk/save';
 import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
 import { readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
-import { readWriteArguments } from '../model/agent/write-arguments';
+import { imageUrls, readWriteArguments, type WriteArguments } from '../model/agent/write-arguments';
+import { concerning, describeDisk } from '../model/agent/subject';
+import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
 import { type FoundDisk, mediaOf } from './inventory/disks';
@@ -73,9 +75,12 @@ async function eraseEach(
   const disks = usableDisks(disksOf(machine), machine.state.node);
   for (const name of mediaOf(machine)) log.info(`Skipping erase of virtual media device ${name}`);
   // One protected disk stops the step before it changes another.
-  for (const disk of disks) if (!isReadOnly(tree, disk)) await (await openDisk(machine, disk)).close();
+  for (const disk of disks) {
+    const open = async (): Promise<void> => (await openDisk(machine, disk)).close();
+    if (!isReadOnly(tree, disk)) await concerning(() => describeDisk(disk), open);
+  }
   const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
-  const failures: string[] = [];
+  const failures: { readonly disk: FoundDisk; readonly reason: string }[] = [];
   const eraseDisk = async (disk: FoundDisk): Promise<void> => {
     const report = (percent: number): void => {
       percents.set(disk.name, percent);
@@ -92,7 +97,7 @@ async function eraseEach(
       progress: report,
     };
     await erase(erasing).catch((error: unknown) =>
-      failures.push(error instanceof AgentError ? error.details : `"${disk.name}": ${reasonOf(error)}`),
+      failures.push({ disk, reason: error instanceof AgentError ? error.details : `"${disk.name}": ${reasonOf(error)}` }),
     );
     report(100);
   };
@@ -101,18 +106,33 @@ async function eraseEach(
     for (let disk = queue.shift(); disk; disk = queue.shift()) await eraseDisk(disk);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
-  if (failures.length > 0) throw new AgentError('BlockDeviceEraseError', failures.join('; '));
-  return null;
+  if (failures.length === 0) return null;
+  return concerning(
+    () => failures.map(({ disk }) => describeDisk(disk)).join('; '),
+    async () => {
+      throw new AgentError('BlockDeviceEraseError', failures.map(({ reason }) => reason).join('; '));
+    },
+  );
 }
 
 async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
-  const { parameters, state, clock, log, fetching, run } = machine;
-  const { image, configDrive } = readWriteArguments(args);
+  const written = readWriteArguments(args);
   const disk = await waitForRootDisk(machine);
+  // A download concerns the interface to the server.
+  const isDownload = (error: unknown): boolean => error instanceof AgentError && error.type === 'ImageDownloadError';
+  return concerning(
+    (error) => (isDownload(error) ? nicTowards(machine, imageUrls(written.image)[0]) : describeDisk(disk)),
+    () => writeTo(machine, disk, written, progress),
+  );
+}
+
+async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArguments, progress: ReportProgress): Promise<JsonObject> {
+  const { parameters, state, clock, log, fetching, run } = machine;
+  const { image, configDrive } = written;
   const formats = state.config['permitted_image_formats'];
   const device = await openDisk(machine, disk);
   try {
-    const written = await writeImage({
+    const { diskIdentifier } = await writeImage({
       image,
       configDrive,
       device,
@@ -128,8 +148,8 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
       clock,
       log,
     });
-    state.partitionUuids = { 'root uuid': written.diskIdentifier };
-    return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${written.diskIdentifier}` };
+    state.partitionUuids = { 'root uuid': diskIdentifier };
+    return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${diskIdentifier}` };
   } finally {
     await device.close();
   }

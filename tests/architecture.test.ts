@@ -224,6 +224,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/steps',
     'drivers/interfaces',
     'model',
+    'model/agent/subject',
     'model/rules/out-of-service',
   ],
   'conductor/hardware': ['config/options', 'drivers/interfaces', 'drivers/read-hardware', 'model'],

@@ -16,6 +16,7 @@ import { findByIdent } from '../pipeline/node-find';
 import { nodeAccess } from '../pipeline/node-access';
 import { nodePresenter, rowsToShow, viewShape } from '../pipeline/present';
 import type { Answer, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
+import { oneLine } from '../../model/log';
 import { shortened, storable } from '../../model/text';
 
 function checkEnabled({ path }: Request, { options }: ApiContext): void {
@@ -189,10 +190,14 @@ async function heartbeat(request: RequestOf<'heartbeat'>, context: ApiContext): 
   try {
     await forwardHeartbeat(node, request, context);
   } catch (error) {
-    // Logged because the operator does not see the agent's responses.
+    // Logged and recorded because the operator does not see the agent's responses.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
       const from = typeof url === 'string' ? withoutUrlCredentials(url.slice(0, MAX_LOGGED)) : '';
+      const known = ADDRESS_REFUSALS.get(error);
+      if (known) await context.agentAddresses.report(node, known.reason, `A heartbeat was refused: ${known.why}`);
+      else if (stateRow(node.provision_state).heartbeat === 'resume')
+        await context.agentAddresses.report(node, 'agent', oneLine(`A heartbeat was refused: ${error.message} (callback_url ${from})`));
       context.log.warn('heartbeat refused', {
         ...originFields(request.origin),
         node: node.uuid,
@@ -211,18 +216,25 @@ async function heartbeat(request: RequestOf<'heartbeat'>, context: ApiContext): 
  */
 async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undefined, { agentAddresses }: ApiContext): Promise<void> {
   const foreign = await agentAddresses.objectionToSource(node.uuid, peer);
-  if (foreign !== undefined) {
-    await agentAddresses.report(node, 'source', `A heartbeat was refused: ${foreign}`);
-    throw invalidParameter("The heartbeat did not come from an address of the node's machine.");
-  }
+  if (foreign !== undefined)
+    throw addressRefusal("The heartbeat did not come from an address of the node's machine.", { reason: 'source', why: foreign });
   const objection = callback && (await agentAddresses.objectionToCallback(node.uuid, callback, peer));
   if (objection === undefined) return;
-  await agentAddresses.report(
-    node,
-    'callback',
-    `A heartbeat was refused: the agent cannot be called at ${callback!.host}, since ${objection}`,
-  );
-  throw invalidParameter(`The agent cannot be called at the supplied "callback_url": ${objection}`);
+  throw addressRefusal(`The agent cannot be called at the supplied "callback_url": ${objection}`, {
+    reason: 'callback',
+    why: `the agent cannot be called at ${callback!.host}, since ${objection}`,
+  });
+}
+/** What the operator is told about a refusal, and the agent is not. */
+interface AddressRefusal {
+  readonly reason: 'source' | 'callback';
+  readonly why: string;
+}
+const ADDRESS_REFUSALS = new WeakMap<Fault, AddressRefusal>();
+function addressRefusal(message: string, told: AddressRefusal): Fault {
+  const fault = invalidParameter(message);
+  ADDRESS_REFUSALS.set(fault, told);
+  return fault;
 }
 
 /** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */

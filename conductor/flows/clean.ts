@@ -15,6 +15,7 @@ import { recordSteps } from '../steps/step-history';
 import { automatedCleanSteps, withDefaults } from '../steps/default-config';
 import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
+import { storeLogsAtEnd } from './failure-report';
 import {
   beforeSteps,
   bootingLater,
@@ -135,7 +136,10 @@ export const clean = listedFlow(list, {
     return manualSteps('clean', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
   finish: async (task) => {
-    if (!withoutRamdisk(task)) await tearDownAfterSteps(task, list);
+    if (!withoutRamdisk(task)) {
+      await storeLogsAtEnd(task, 'clean');
+      await tearDownAfterSteps(task, list);
+    }
     // A cleaning that is switched off leaves no entry in the history.
     if (isManual(task) || isAutomated(task)) {
       await cacheFacts(task);

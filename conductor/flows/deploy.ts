@@ -19,7 +19,8 @@ import { positionOf, savedList } from '../steps/step-position';
 import { recordSteps } from '../steps/step-history';
 import { allowedSteps, deploySteps, offeredSteps, stepId, type RequestedStep } from '../steps/steps';
 import { forgottenAtBegin, refuseInMaintenance } from './admission';
-import type { Admission, Admitted } from './flow';
+import { storeLogsAtEnd } from './failure-report';
+import { reported, type Admission, type Admitted } from './flow';
 import { failFlow, powerOffAfter } from './outcome';
 import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
@@ -170,6 +171,9 @@ export const deploy = stepsFlow({
   lacksAgentSteps: (task) => task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true,
   takeAgentSteps,
   hooks: {
+    before: async (task, { interface: owner, step }) => {
+      if (owner === 'deploy' && step === 'tear_down_agent') await storeLogsAtEnd(task, 'deploy');
+    },
     addAgentSteps: async (task) => {
       const steps = await runningAgentSteps(task, 'deploy');
       if (steps === undefined) return wait;
@@ -195,7 +199,7 @@ export const deploy = stepsFlow({
     await detachVolumes(task);
     await task.end(
       'fail',
-      { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
+      { deploy_step: {}, last_error: reported(also === '' ? reason : `${withoutFullStop(reason)}${also}`, how) },
       // The list stays, so that clients can read it.
       { ...FORGET_DEPLOYING, deploy_steps: task.node.driver_internal_info.deploy_steps },
     );

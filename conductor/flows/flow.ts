@@ -26,6 +26,15 @@ export interface Admission {
 
 /** `silence`: the agent missed its heartbeats, and the conductor asks it. */
 export type WakeReason = 'heartbeat' | 'poll' | 'unhold' | 'silence';
+/** `late`: the wait for the machine timed out. */
+export interface Failure {
+  readonly late?: true;
+  /** Lines about the failure (failure-report.ts), which follow the reason. */
+  readonly report?: readonly string[];
+}
+/** `last_error`: the reason, and what the report adds. */
+export const reported = (reason: string, how: Failure | undefined): string => [reason, ...(how?.report ?? [])].join('\n');
+
 /** How a flow waits for its machine. The node's state row names the option that limits the wait. */
 interface Waiting {
   /** Why the flow fails when the node goes into maintenance while it waits. */
@@ -57,8 +66,10 @@ export interface Flow {
   begin(task: NodeTask): Promise<StepOutcome>;
   /** All work is done: fires the event that ends the flow. An error that it throws fails the flow. */
   finish(task: NodeTask): Promise<void>;
-  /** Cleans up as far as possible, and fires `fail` with the reason as `last_error`. */
-  fail(task: NodeTask, reason: string, how?: { readonly late: true }): Promise<void>;
+  /** Cleans up as far as possible, and fires `fail` with the reason and the report as `last_error`. */
+  fail(task: NodeTask, reason: string, how?: Failure): Promise<void>;
+  /** The node's agent works for the flow, and is asked after a failure. */
+  readonly asksAgent?: true;
   /** Absent: the flow has no waiting state. */
   readonly waiting?: Waiting;
   /** By the state in which the client aborts: fires `abort`, or only marks the running step. */

@@ -24,7 +24,7 @@ import {
   type RequestedStep,
 } from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
-import type { AfterAbort } from './flow';
+import { reported, type AfterAbort, type Failure } from './flow';
 import { applyOutcome, powerOffAfter } from './outcome';
 import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
 
@@ -126,7 +126,7 @@ export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<v
     },
   );
 
-async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<void> {
+async function fail(task: NodeTask, list: ListedSteps, reason: string, how: Failure | undefined): Promise<void> {
   const { kind, gerund } = list;
   // A disk may be half erased: an operator must check the node before it is used. With the fault, the tear-down powers nothing off.
   const { maintenance_reason: before } = ownMaintenance(task.node);
@@ -135,7 +135,7 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<
   const also = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
   await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
-  await task.end('fail', { [`${kind}_step`]: {}, last_error: text }, forgottenAt(`${kind} failure`));
+  await task.end('fail', { [`${kind}_step`]: {}, last_error: reported(text, how) }, forgottenAt(`${kind} failure`));
 }
 export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
   const { kind, noun, gerund, forgotten } = list;
@@ -206,7 +206,7 @@ export function listedFlow(list: ListedSteps, { plan, boot, ...parts }: ListedFl
         await applyOutcome(task, flow, () => start(task, steps));
         return true;
       },
-      fail: (task, reason) => fail(task, list, reason),
+      fail: (task, reason, how) => fail(task, list, reason, how),
     }),
     start,
   };

@@ -5,6 +5,7 @@ import { attempt, FlowFailure, reduced } from '../core/attempt';
 import { isInterrupted } from '../core/interruption';
 import type { NodeTask } from '../core/node-task';
 import type { StepOutcome } from '../steps/reserved-steps';
+import { failureReport } from './failure-report';
 import type { Flow } from './flow';
 
 /** Runs `work` and turns its outcome into an event. An error of `work` fails the flow. */
@@ -33,9 +34,9 @@ export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promi
  * Fails the flow. If its failure cannot be written, the log says so, and the flow ends with a reduced reason and without its other changes:
  * otherwise recovery would resume the flow again and again.
  */
-export async function failFlow(task: NodeTask, flow: Flow, reason: string, how?: { readonly late: true }): Promise<void> {
+export async function failFlow(task: NodeTask, flow: Flow, reason: string, how: { readonly late?: true } = {}): Promise<void> {
   try {
-    await flow.fail(task, reason, how);
+    await flow.fail(task, reason, { ...how, report: await failureReport(task, flow, reason, how) });
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
     const { uuid, name } = task.node;

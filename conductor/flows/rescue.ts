@@ -8,7 +8,7 @@ import { attempt, withFailureText } from '../core/attempt';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { refuseInMaintenance } from './admission';
-import { unfinishedAbort, type Flow } from './flow';
+import { reported, unfinishedAbort, type Flow } from './flow';
 import { applyOutcome } from './outcome';
 import { hashPassword } from './password-hash';
 
@@ -75,7 +75,8 @@ export const rescue: Flow = {
     },
   },
   finish: (task) => task.end('done', {}, forgottenAt('poll end')),
-  fail: async (task, reason) => {
+  asksAgent: true,
+  fail: async (task, reason, how) => {
     const failure = await attempt(task, 'cleaning up the rescue', async () => {
       if (!task.node.disable_power_off) await task.power('power off');
       await task.driver.rescue.cleanUp?.(task);
@@ -83,7 +84,7 @@ export const rescue: Flow = {
     const text = failure === undefined ? reason : `Rescue operation was unsuccessful, clean up failed for node: ${failure}`;
     await task.end(
       'fail',
-      { last_error: text, instance_info: withoutPasswords(task.node) },
+      { last_error: reported(text, how), instance_info: withoutPasswords(task.node) },
       { ...FORGET_TOKEN_AND_URL, ...forgottenAt('poll end') },
     );
   },

@@ -8,6 +8,7 @@ import { withDefaults } from '../steps/default-config';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { storeLogsAtEnd } from './failure-report';
 import { unfinishedAbort } from './flow';
 import {
   bootingLater,
@@ -114,6 +115,7 @@ export const service = listedFlow(list, {
   },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');
+    if (!withoutRamdisk(task)) await storeLogsAtEnd(task, 'service');
     await tearDownAfterSteps(task, list);
     await cacheFacts(task);
     await task.end('done', { service_step: {} }, FORGET_SERVICING);

@@ -40,6 +40,7 @@ export function stepsFlow(parts: StepsFlowParts): StepsFlow {
   const { kind } = parts;
   const flow: StepsFlow & StepsFlowParts = {
     ...parts,
+    asksAgent: true,
     waiting: {
       inMaintenance: parts.inMaintenance,
       wake: (task, why, outcome) => wakeSteps(task, flow, why, outcome),

@@ -58,6 +58,8 @@ export interface StepHooks {
   readonly addAgentSteps?: (task: NodeTask) => Promise<StepOutcome>;
   /** Called before each step while the ramdisk is not booted yet. Boots it if the step needs it; undefined: it does not. */
   readonly boot?: (task: NodeTask, step: PlannedStep, at: number) => Promise<StepOutcome | undefined>;
+  /** Called right before a step runs. */
+  readonly before?: (task: NodeTask, step: PlannedStep) => Promise<void>;
 }
 
 /**
@@ -100,6 +102,7 @@ export async function runSteps(
     progress = undefined;
     await task.write({ [column]: running }, { [index]: at });
     task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
+    await hooks.before?.(task, step);
     // Another attempt would not evaluate the conditions.
     const isRetried = condition === undefined;
     const ran = condition

@@ -52,7 +52,7 @@ export interface AgentClient {
   /** Sends `extension.command`. A lost connection leads to a retry, unless the agent already runs the command. Throws AgentError. */
   command(name: string, params: JsonObject, options?: CommandOptions): Promise<AgentCommand>;
   /** All commands since the agent started, the oldest first. Throws AgentError. */
-  commands(): Promise<readonly AgentCommand[]>;
+  commands(options?: Pick<CommandOptions, 'attempts' | 'timeout'>): Promise<readonly AgentCommand[]>;
   /** Waits until the command has finished. Throws AgentError after [agent]command_wait_attempts polls. */
   finished(command: AgentCommand): Promise<AgentCommand>;
 }
@@ -129,7 +129,9 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       bytes = Buffer.from(await answer.body.arrayBuffer());
     } catch (error) {
       task.signal.throwIfAborted();
-      throw new AgentError('unreachable', connectionReason(error), { cause: error });
+      const reason =
+        limited.aborted && signal?.aborted !== true ? `no answer within ${seconds} s ([agent]command_timeout)` : connectionReason(error);
+      throw new AgentError('unreachable', reason, { cause: error });
     }
     const parsed = await parse(bytes);
     if (status < 300 && parsed !== undefined) return parsed;
@@ -181,8 +183,8 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
   const { node, options } = task;
   const send = measured(task, createSender(task, base, dispatcher));
 
-  const list = async (): Promise<readonly AgentCommand[]> => {
-    const answer = await send({ method: 'GET', path: '', query: {} });
+  const list = async (listOptions?: CommandOptions): Promise<readonly AgentCommand[]> => {
+    const answer = await send({ method: 'GET', path: '', query: {}, ...(listOptions ? { options: listOptions } : {}) });
     const commands = (answer as { commands?: unknown } | null)?.commands;
     if (!Array.isArray(commands)) throw new AgentError('refused', `The agent on node ${node.uuid} did not answer with a list of commands`);
     return commands.map(commandOf);
@@ -225,7 +227,8 @@ function createClient(task: Task, base: string, dispatcher: Agent): AgentClient 
         }
       });
     },
-    commands: () => retried(task, 'to collect commands status', options['agent.max_command_attempts'], list),
+    commands: (listOptions = {}) =>
+      retried(task, 'to collect commands status', listOptions.attempts ?? options['agent.max_command_attempts'], () => list(listOptions)),
     finished: async (command) => {
       const deadline = task.clock.now() + options['agent.command_wait_attempts'] * options['agent.command_wait_interval'] * 1000;
       let current = command;

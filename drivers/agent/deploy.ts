@@ -6,6 +6,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/agent/hints';
 import { diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-arguments';
 import { repr } from '../../model/python';
+import { agentReport } from './report';
 import { snapshotStep } from './snapshot';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
@@ -157,7 +158,8 @@ async function bootInstance(task: Task): Promise<Outcome> {
   }
 }
 
-const deployStep = (step: string, priority: number, run: Step['run']): Step => ({
+const deployStep = (step: string, priority: number, run: Step['run'], agent: Pick<Step, 'usesAgent'> = {}): Step => ({
+  ...agent,
   step,
   priority: { deploy: priority },
   // All may run again: booting and switching are idempotent, and writing the image again gives the same disk.
@@ -175,6 +177,7 @@ const saveDisk: Step = {
   },
   abortable: true,
   requiresRamdisk: true,
+  usesAgent: true,
   // The agent reads the disk once: a step that runs already is not started again.
   resumable: true,
   run: (task, args) => runAgentStep(task, 'service', { interface: 'deploy', step: 'save_disk', priority: 0, args }),
@@ -182,8 +185,8 @@ const saveDisk: Step = {
 
 /** The steps of a deployment, and of servicing. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
-  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk)),
-  ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
+  deployStep('deploy', 100, onlyWhenWritingImage(bootRamdisk), { usesAgent: true }),
+  ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run, { usesAgent: true })),
   deployStep('tear_down_agent', 40, onlyWhenWritingImage(tearDownAgent)),
   deployStep('switch_to_tenant_network', 30, switchNetwork),
   deployStep('boot_instance', 20, bootInstance),
@@ -213,6 +216,7 @@ export const agentDeploy = {
   agentSteps,
   runAgentStep,
   onHeartbeat,
+  agentReport,
 } as const satisfies DeployInterface;
 
 /** Deployment by steps of the operator or a custom agent: boots the agent, shuts it down, and writes no image. */

@@ -72,6 +72,7 @@ const args: Step['args'] = {
 };
 const apply = (kind: 'deploy' | 'service'): Step => ({
   step: 'apply_configuration',
+  usesAgent: true,
   priority: { [kind]: 0 },
   args,
   checkArguments: ({ raid_config: config }) => void logicalDisks(config),
@@ -84,8 +85,22 @@ export const agentRaid: RaidInterface = {
     if (Object.keys(target).length > 0) logicalDisks(target);
   },
   steps: [
-    { step: 'create_configuration', priority: { clean: 0 }, abortable: true, run: agentStep('clean', saveTarget), finish: created },
-    { step: 'delete_configuration', priority: { clean: 0 }, abortable: true, run: agentStep('clean', () => {}), finish: deleted },
+    {
+      step: 'create_configuration',
+      usesAgent: true,
+      priority: { clean: 0 },
+      abortable: true,
+      run: agentStep('clean', saveTarget),
+      finish: created,
+    },
+    {
+      step: 'delete_configuration',
+      usesAgent: true,
+      priority: { clean: 0 },
+      abortable: true,
+      run: agentStep('clean', () => {}),
+      finish: deleted,
+    },
     apply('deploy'),
     apply('service'),
   ],

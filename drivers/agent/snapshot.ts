@@ -68,6 +68,7 @@ export const snapshotStep: Step = {
   },
   abortable: true,
   requiresRamdisk: true,
+  usesAgent: true,
   // A step that runs already is not started again.
   resumable: true,
   run,

@@ -1,5 +1,6 @@
 /** Errors of the agent's API in the form that conductors read: {type, code, message, details}. */
 import { reasonOf } from '../errors';
+import { subjectOf } from './subject';
 
 /** Type → [HTTP status, message]. */
 const KINDS = {
@@ -50,9 +51,12 @@ export interface ErrorBody {
   readonly code: number;
   readonly message: string;
   readonly details: string;
+  /** The disk or network interface that the error concerns. Not in ironic-python-agent. */
+  readonly subject?: string;
 }
 /** `command_error` of a failed command. */
 export function toBody(error: unknown): ErrorBody {
   const known = error instanceof AgentError ? error : new AgentError('CommandExecutionError', reasonOf(error));
-  return { type: known.type, code: known.status, message: known.kind, details: known.details };
+  const subject = subjectOf(error);
+  return { type: known.type, code: known.status, message: known.kind, details: known.details, ...(subject ? { subject } : {}) };
 }

@@ -6,11 +6,15 @@ import { AgentError } from './errors';
 /** Bytes. */
 const MAX_CONFIG_DRIVE = 64 * 2 ** 20;
 
-interface WriteArguments {
+export interface WriteArguments {
   readonly image: JsonObject;
   /** base64 of the gzipped volume, its URL, or null. */
   readonly configDrive: string | null;
 }
+/** Where the image may be downloaded. */
+export const imageUrls = ({ urls }: JsonObject): readonly string[] =>
+  Array.isArray(urls) ? (urls as readonly unknown[]).filter((url): url is string => typeof url === 'string') : [];
+
 /** The config drive is beside the image or, from older conductors, inside its description; empty means none. Throws AgentError. */
 export function readWriteArguments(args: JsonObject): WriteArguments {
   const refuse = (text: string): AgentError => new AgentError('InvalidCommandParamsError', text);

@@ -2,6 +2,7 @@
 import type { ChecksumRequests } from '../../model/agent/checksum';
 import type { JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
+import { imageUrls } from '../../model/agent/write-arguments';
 import { reasonOf } from '../../model/errors';
 import { ask, open, type Trust } from '../system/http';
 
@@ -22,9 +23,8 @@ export interface Download {
 
 /** Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error. */
 export async function openImage(image: JsonObject, fetching: Fetching): Promise<Download> {
-  const urls = Array.isArray(image['urls']) ? (image['urls'] as readonly unknown[]).filter((url) => typeof url === 'string') : [];
   const failures: string[] = [];
-  for (const url of urls) {
+  for (const url of imageUrls(image)) {
     try {
       const { answer } = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
       if (answer.statusCode === 200) {

@@ -50,12 +50,12 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
   const volume = given && (await volumeFor(device.sectorSize, given, { ...options.conversion, now: options.clock.now() }));
 
-  await wipeEdges(device);
+  await written(() => wipeEdges(device), options);
   try {
     await stream(options, checksum);
-    await finish(options, volume);
+    await written(() => finish(options, volume), options);
   } catch (error) {
-    await wipeEdges(device);
+    await wipeEdges(device).catch((also: unknown) => log.warn(`The edges of ${device.path} cannot be wiped: ${reasonOf(also)}`));
     throw error;
   }
   log.info(`Image ${String(image['id'])} written to device ${device.path}`);
@@ -152,7 +152,7 @@ async function* arriving(download: Download, { image }: WriteOptions): AsyncGene
   } catch (error) {
     throw new AgentError(
       'ImageDownloadError',
-      `Download of image ${String(image['id'])} from ${download.url} broke off: ${reasonOf(error)}`,
+      `Download of image ${String(image['id'])} from ${download.url} broke off after ${size} bytes: ${reasonOf(error)}`,
       { cause: error },
     );
   }
@@ -189,6 +189,7 @@ async function written<T>(work: () => Promise<T>, { device }: WriteOptions): Pro
   try {
     return await work();
   } catch (error) {
+    if (error instanceof AgentError) throw error;
     throw new AgentError('ImageWriteError', `Writing image to device ${device.path} failed: ${reasonOf(error)}`, { cause: error });
   }
 }

@@ -10,6 +10,8 @@ export interface Trust {
   readonly insecure: boolean;
   /** PEM of certificate authorities that replace the usual ones. */
   readonly ca?: string | undefined;
+  /** The clock that certificates are checked by; an error about their dates tells it. */
+  readonly now?: () => number;
 }
 export interface HttpRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT';
@@ -88,6 +90,12 @@ export async function put(
   return { status: answer.statusCode ?? 0, text: text.slice(0, MAX_REASON).trim() };
 }
 
+const OF_DATES: readonly unknown[] = ['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED'];
+const withClock = (error: NodeJS.ErrnoException, { now }: Trust): Error =>
+  OF_DATES.includes(error.code) && now
+    ? new Error(`${error.message} (the machine's clock says ${new Date(now()).toISOString()})`, { cause: error })
+    : error;
+
 const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest, file?: Content): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const target = new URL(url);
@@ -108,10 +116,18 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
         rejectUnauthorized: !trust.insecure,
         ca: trust.ca,
       },
-      resolve,
+      (answer) => {
+        answered = answer;
+        resolve(answer);
+      },
     );
-    call.on('timeout', () => call.destroy(new Error(`${url} did not answer within ${timeoutMs / 1000} s`)));
-    call.on('error', reject);
+    let answered: IncomingMessage | undefined;
+    call.on('timeout', () => {
+      const seconds = timeoutMs / 1000;
+      if (answered) answered.destroy(new Error(`${url} sent nothing for ${seconds} s`));
+      else call.destroy(new Error(`${url} did not answer within ${seconds} s`));
+    });
+    call.on('error', (error: NodeJS.ErrnoException) => reject(withClock(error, trust)));
     // A server may answer and close before it has the whole file: then its answer counts.
     if (file) pipeline(Readable.from(file.content), call).catch(reject);
     else call.end(body);

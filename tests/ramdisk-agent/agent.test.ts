@@ -10,12 +10,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
-import { routeSource, runAgent } from '../../ramdisk-agent/agent';
+import { runAgent } from '../../ramdisk-agent/agent';
+import { routeSource } from '../../ramdisk-agent/towards';
 import { tree } from '../../ramdisk-agent/system/tree';
+import { createKept } from '../../ramdisk-agent/kept';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { until } from '../support/until';
-import { fileTree } from './support';
+import { fileTree, keptNowhere } from './support';
 import { NEWEST_VERSION } from '../support/newest';
 
 const GiB = 2 ** 30;
@@ -120,6 +122,7 @@ function boot(
     ntpTime: async () => Promise.reject(new Error('no NTP')),
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
+    kept: keptNowhere,
     fetching: { trust: { insecure: false }, timeoutMs: 20_000, signal: new AbortController().signal },
     random: randomBytes,
     newUuid: randomUUID,
@@ -181,6 +184,28 @@ it('looks itself up, and sends heartbeats with its URL, token and certificate', 
   });
   stop.abort();
   await running;
+});
+
+it('an agent that starts again has the token and the certificate of the one before, which the lookup does not give', async () => {
+  const kept = createKept(fileTree({}));
+  const beat = (): JsonObject => calls.findLast((call) => call.path.startsWith('/v1/heartbeat'))!.body;
+  boot('', { kept });
+  await until('a heartbeat', () => beats() > 0);
+  const first = beat();
+  stop.abort();
+  await running;
+  const before = beats();
+  const masked = { heartbeat_timeout: 300, agent_token: '******' };
+  answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node', driver_internal_info: {} }, config: masked }];
+  boot('', { kept });
+  await until('another heartbeat', () => beats() > before);
+  expect(beat()).toEqual(first);
+  stop.abort();
+  await running;
+  // The token of another node is none of ours.
+  answers['/v1/lookup'] = () => [200, { node: { uuid: 'another-node', driver_internal_info: {} }, config: masked }];
+  boot('', { kept });
+  await expect(running).rejects.toThrow('the agent token has already been given out');
 });
 
 it('posts its inventory before the lookup with ipa-inspection-callback-url, then looks up the returned UUID', async () => {

@@ -1,6 +1,7 @@
 import { silentLog } from '../../model/log';
 import { type Commands, runner } from '../../ramdisk-agent/commands';
-import { AgentError } from '../../model/agent/errors';
+import { AgentError, toBody } from '../../model/agent/errors';
+import { concerning } from '../../model/agent/subject';
 
 function make(): {
   readonly runs: ReturnType<typeof runner>;
@@ -20,6 +21,7 @@ function make(): {
         throw new Error('what happened');
       },
     },
+    'a.beside': { beside: true, run: async ({ fails }) => (fails ? Promise.reject(new Error('no')) : { logs: 'x' }) },
     'a.long': {
       inBackground: true,
       run: (_, progress) =>
@@ -116,4 +118,36 @@ it('rejects an unknown command ID', async () => {
     status: 404,
     message: 'Not found: Command Result with id x not found.',
   });
+});
+
+it('executes a command beside another one, and does not list it', async () => {
+  const { runs, finish } = make();
+  const { id } = await runs.execute('a.long', {}, false);
+  const long = runs.get(id, true);
+  expect(await runs.execute('a.beside', {}, false)).toMatchObject({ command_name: 'beside', command_result: { logs: 'x' }, ...settled });
+  expect(await runs.execute('a.beside', { fails: true }, false)).toMatchObject({
+    command_status: 'FAILED',
+    command_error: { details: 'no' },
+  });
+  expect(runs.list().map(({ command_name: name }) => name)).toEqual(['long']);
+  finish();
+  await long;
+});
+
+it('tells the part of the machine that an error or one of its causes concerns', async () => {
+  const cause = new Error('EIO');
+  const thrown = concerning(
+    () => 'disk /dev/sda (serial S1)',
+    async () => Promise.reject(cause),
+  );
+  await expect(thrown).rejects.toBe(cause);
+  const outer = new AgentError('ImageWriteError', 'x', { cause });
+  expect(toBody(outer)).toMatchObject({ type: 'ImageWriteError', subject: 'disk /dev/sda (serial S1)' });
+  // What is nearer to the error knows better.
+  await concerning(
+    () => 'disk /dev/sdb',
+    async () => Promise.reject(outer),
+  ).catch(() => {});
+  expect(toBody(outer)).toMatchObject({ subject: 'disk /dev/sda (serial S1)' });
+  expect(toBody(new Error('x'))).not.toHaveProperty('subject');
 });

@@ -103,3 +103,23 @@ it('stops in the middle of a pause', async () => {
   await beating.clock.advance(100_000);
   expect(beating.sent).toEqual([0]);
 });
+
+it('keeps the interval when the clock of the machine is set back', async () => {
+  const clock = fakeClock();
+  const stop = new AbortController();
+  let sent = 0;
+  const heart = createHeartbeatSchedule({
+    send: async () => void sent++,
+    timeout: 300,
+    clock: { ...clock, now: () => 0, monotonic: () => clock.now() },
+    random: () => 0,
+    log: silentLog,
+  });
+  const running = heart.run(stop.signal);
+  await clock.advance(2_500);
+  heart.contacted();
+  await clock.advance(200_000);
+  expect(sent).toBe(4);
+  stop.abort();
+  await running;
+});

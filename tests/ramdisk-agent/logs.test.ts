@@ -37,7 +37,7 @@ it('collectLogs archives output and errors of programs, without the token', asyn
 
 it('consoleLog keeps the last lines, and omits debug lines by default', () => {
   const written: string[] = [];
-  const log = consoleLog((line) => written.push(line), { now: () => 0, sleep: async () => {} }, false, 2);
+  const log = consoleLog((line) => written.push(line), { now: () => 0, sleep: async () => {} }, false, { keep: 2 });
   log.debug('one');
   log.info('two');
   log.child({ node: 'n' }).error('three', { code: 5 });

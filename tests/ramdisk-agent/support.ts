@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../model/clock';
 import { type Device, openDevice } from '../../ramdisk-agent/disk/device';
+import type { Kept } from '../../ramdisk-agent/kept';
 
 const made: string[] = [];
 const opened: Device[] = [];
@@ -76,3 +77,13 @@ export function fakeClock(start = 1_700_000_000_000): FakeClock {
 
 /** Whether all bytes are that one. */
 export const isFull = (bytes: Buffer, byte: number): boolean => bytes.equals(Buffer.alloc(bytes.length, byte));
+
+/** An agent that nothing is known of, and that leaves nothing. */
+export const keptNowhere: Kept = {
+  earlierLines: () => [],
+  addLine: () => {},
+  identity: () => null,
+  setIdentity: () => {},
+  forget: () => {},
+  howTheLastEnded: async () => null,
+};

@@ -1,0 +1,28 @@
+/** The faults of docs/agent-failures.md, which tests put in, with the texts that they check. */
+import type { AgentFault } from '../agent-faults/fault';
+import { AGENT_FAULTS } from '../agent-faults/machine';
+import { STAND_IN_FAULTS } from '../agent-faults/stand-in';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+const title = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+
+/** What follows the heading `## Tested faults`. */
+export function agentFaultsPage(): string {
+  const rows: readonly (readonly [fault: AgentFault, where: string])[] = [
+    ...AGENT_FAULTS.map((fault) => [fault, 'the agent'] as const),
+    ...STAND_IN_FAULTS.map((fault) => [fault, 'a stand-in'] as const),
+  ];
+  return [
+    'Generated from the data of the tests; do not edit below here (`UPDATE_DOCS=1 npx jest tests/drivers/agent-faults-page` writes it).',
+    '',
+    '- **the agent**: our agent runs in a machine of files (`tests/flows/provisioning/agent-process-faults.test.ts`).',
+    '- **a stand-in**: a program calls the server in place of the agent (`tests/flows/provisioning/agent-faults.test.ts`).',
+    '- An ellipsis stands for what differs each time; a line of only an ellipsis for any number of lines.',
+    '',
+    '| | fault | how it is put in | where |',
+    '|---|---|---|---|',
+    ...rows.map(([{ name, put }, where], index) => `| ${index + 1} | ${cell(name)} | ${cell(put)} | ${where} |`),
+    ...rows.flatMap(([{ name, text }], index) => ['', `### ${index + 1}. ${title(name)}`, '', '```', ...text, '```']),
+    '',
+  ].join('\n');
+}
