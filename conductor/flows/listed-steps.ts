@@ -172,8 +172,9 @@ export function listedFlow(list: ListedSteps, { plan, boot, ...parts }: ListedFl
   const planned = (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void> =>
     beforeSteps(task, list, async () => {
       const { index = 0 } = positionOf(task, kind);
-      const steps = await plan(task, fromAgent);
+      // The plan depends on it.
       task.note({}, also);
+      const steps = await plan(task, fromAgent);
       task.note({}, savedList(kind, allowedSteps(task.context.options, kind, steps), index));
     });
   const start: ListedFlow['start'] = async (task, fromAgent, also = {}) => {

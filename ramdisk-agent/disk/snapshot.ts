@@ -111,7 +111,10 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<SentSnapsh
       throw new AgentError('ServicingError', `Reading ${device.path} failed: ${reasonOf(error)}`, { cause: error });
     });
   let one = await next();
-  for (; one.done !== true; one = await next()) {
+  for (let end = 0; one.done !== true; one = await next()) {
+    // The tables stand before the data. Without them the file is no image, so they go when all else has arrived.
+    if (one.value.position < end) await Promise.all(sent);
+    end = one.value.position + one.value.bytes.length;
     const sending = send(options, one.value, Math.floor((100 * read) / device.size));
     // Awaited below; before that, a failure must not end the process.
     sending.catch(() => {});
