@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
@@ -86,15 +86,23 @@ async function reached(uuid: unknown, isSo: (snapshot: Readonly<Record<string, u
 const isOver = ({ state }: Readonly<Record<string, unknown>>): boolean => state === 'available' || state === 'failed';
 const isSaving = ({ state }: Readonly<Record<string, unknown>>): boolean => state === 'saving' || state === 'failed';
 
-/** A disk that does not boot, so that nothing but the ramdisk writes to it: a file system with 40 MiB of noise, and its copy. */
+/** A disk that does not boot, so that nothing but the ramdisk writes to it: a partition with 40 MiB of noise. Returns its copy. */
 function prepareDisk(machine: LabMachine): string {
   const raw = join(lab.folder, `${machine.name}.raw`);
   writeFileSync(raw, '');
   truncateSync(raw, 5 * 1024 * MiB);
-  execFileSync('mkfs.ext4', ['-q', '-F', raw]);
+  execFileSync('mkfs.ext4', ['-q', '-F', '-E', `offset=${MiB}`, raw, '4G']);
+  const mbr = Buffer.alloc(512);
+  mbr[450] = 0x83;
+  mbr.writeUInt32LE(MiB / 512, 454);
+  mbr.writeUInt32LE(2 ** 32 / 512, 458);
+  mbr.writeUInt16LE(0xaa55, 510);
+  const file = openSync(raw, 'r+');
+  writeSync(file, mbr, 0, mbr.length, 0);
+  closeSync(file);
   const noise = join(lab.folder, 'noise');
   writeFileSync(noise, randomBytes(40 * MiB));
-  execFileSync('debugfs', ['-w', '-R', `write ${noise} noise`, raw], { stdio: 'ignore' });
+  execFileSync('debugfs', ['-w', '-R', `write ${noise} noise`, `${raw}?offset=${MiB}`], { stdio: 'ignore' });
   rmSync(noise);
   execFileSync('qemu-img', ['convert', '-O', 'qcow2', raw, machine.diskFile]);
   return raw;
