@@ -29,9 +29,13 @@ afterAll(async () => {
 
 const UUID = randomUUID();
 const PATCH = [{ op: 'replace', path: '/extra/x', value: 1 }];
+const DESCRIBE = [{ op: 'replace', path: '/description', value: 'x' }];
 /** Bodies that get as far as the database. */
 const BODIES: Readonly<Record<string, unknown>> = {
   createImage: { name: 'debian', image_source: 'http://192.0.2.1/debian.qcow2' },
+  createDefaultConfig: { resource_class: 'x', steps: [{ interface: 'deploy', step: 'erase_devices', args: {} }] },
+  updateDefaultConfig: DESCRIBE,
+  updateSnapshot: DESCRIBE,
   createNode: { driver: 'fake-hardware' },
   createPort: { node_uuid: UUID, address: '52:54:00:99:99:99' },
   createPortgroup: { node_uuid: UUID },
@@ -75,6 +79,7 @@ const WITHOUT: Readonly<Record<string, number>> = {
   streamEvents: 200,
   // A push without a token is refused before the database is asked. A push with a token is tested below.
   pushHardware: 403,
+  putSnapshotPart: 403,
 };
 const PARAMETERS: Readonly<Record<string, string>> = {
   driver_name: 'redfish',

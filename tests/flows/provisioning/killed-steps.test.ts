@@ -93,13 +93,19 @@ async function call(method: string, path: string, body?: unknown): Promise<Body>
 }
 const node = (uuid: string): Promise<Body> => call('GET', `/v1/nodes/${uuid}`);
 const order = (uuid: string, target: string, more: object = {}) => call('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
-const reach = (uuid: string, state: string, more: (found: Body) => boolean = () => true): Promise<void> =>
-  until(`${uuid} in ${state}`, async () => {
-    const found = await node(uuid);
+async function reach(uuid: string, state: string, more: (found: Body) => boolean = () => true): Promise<void> {
+  let found: Body = {};
+  const isThere = async (): Promise<boolean> => {
+    found = await node(uuid);
     const { provision_state: now, last_error: error } = found;
     if (typeof error === 'string' && (now as string).endsWith('failed')) throw new Error(`${uuid} is ${now as string}: ${error}`);
     return now === state && found['reservation'] === null && more(found);
+  };
+  await until(`${uuid} in ${state}`, isThere).catch((error: unknown) => {
+    const { provision_state: now, reservation, clean_step: at, power_state: power, driver_internal_info: info } = found;
+    throw new Error(`it stays so: ${JSON.stringify({ now, reservation, at, power, info })}`, { cause: error });
   });
+}
 async function manageable(machine: FleetMachine): Promise<string> {
   const { address, systemId, username, password } = machine.redfish;
   const { uuid } = await call('POST', '/v1/nodes', {
