@@ -71,7 +71,7 @@ async function eraseEach(
   atOnce: number,
   progress: (percent: number) => void,
 ): Promise<null> {
-  const { run, tree, random, log } = machine;
+  const { run, tree, random, clock, log } = machine;
   const disks = usableDisks(disksOf(machine), machine.state.node);
   for (const name of mediaOf(machine)) log.info(`Skipping erase of virtual media device ${name}`);
   // One protected disk stops the step before it changes another.
@@ -93,6 +93,7 @@ async function eraseEach(
       query: run,
       tree,
       random,
+      clock,
       log,
       progress: report,
     };
@@ -141,7 +142,7 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       retryIntervalMs: parameters.imageRetryInterval * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
-      rescan: () => rescan(run, disk.name),
+      rescan: () => rescan(run, disk.name, clock),
       newGuid: machine.newUuid,
       conversion: { run, temporary: machine.temporary },
       progress,

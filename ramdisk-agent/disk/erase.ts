@@ -1,5 +1,6 @@
 /** Erases disks by the best method that the disk supports, from one table. */
 import { AgentError } from '../../model/agent/errors';
+import { retry, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { JsonObject } from '../../model/records';
@@ -23,6 +24,7 @@ export interface Erasing {
   readonly query: Run;
   readonly tree: Tree;
   readonly random: (bytes: number) => Buffer;
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly progress: (percent: number) => void;
   readonly log: Log;
 }
@@ -108,7 +110,7 @@ async function erasedBy(method: Method, device: Device, erasing: Erasing): Promi
 }
 
 /** Wipes both edges of every partition and of the disk. This removes partition tables and volume signatures, but not the data. */
-export async function eraseMetadata({ disk, open, query, tree, log }: Erasing): Promise<void> {
+export async function eraseMetadata({ disk, open, query, tree, clock, log }: Erasing): Promise<void> {
   if (isReadOnly(tree, disk)) {
     log.info(`Skipping erasure of read-only device ${disk.name}`);
     return;
@@ -122,13 +124,24 @@ export async function eraseMetadata({ disk, open, query, tree, log }: Erasing): 
   } finally {
     await device.close();
   }
-  await rescan(query, disk.name);
+  await rescan(query, disk.name, clock);
 }
 
-/** Makes the kernel read the partition table again. The partitions of a multipath device are devices of their own, which kpartx makes. */
-export async function rescan(run: Run, disk: string): Promise<void> {
-  if (disk.startsWith('/dev/dm-')) await run('kpartx', ['-u', '-s', '-p', '-part', disk]);
-  else await run('blockdev', ['--rereadpt', disk]);
+const RESCANS = 10;
+const RESCAN_PAUSE_MS = 500;
+/**
+ * Makes the kernel read the partition table again. The partitions of a multipath device are devices of their own, which kpartx makes. Who
+ * looks at a partition meanwhile, such as a scan of the kernel's own, makes the disk busy for a moment.
+ */
+export async function rescan(run: Run, disk: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
+  const [program, words] = disk.startsWith('/dev/dm-')
+    ? (['kpartx', ['-u', '-s', '-p', '-part', disk]] as const)
+    : (['blockdev', ['--rereadpt', disk]] as const);
+  await retry(
+    { clock },
+    () => run(program, [...words]),
+    (_, attempt) => (attempt < RESCANS ? RESCAN_PAUSE_MS : undefined),
+  );
 }
 
 /** Secure erase setting (NVMe base specification §5.14): 2 cryptographic, 1 user data, 0 no format command. */
