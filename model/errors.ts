@@ -180,3 +180,10 @@ export const notFound = (message = 'Resource could not be found.'): Fault => new
 
 /** The message of an error, for `last_error` and the log. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** What is looked for; undefined if it does not exist (status 404). */
+export const ifFound = <Found>(search: Promise<Found>): Promise<Found | undefined> =>
+  search.catch((error: unknown) => {
+    if (error instanceof Fault && error.status === 404) return undefined;
+    throw error;
+  });

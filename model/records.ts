@@ -17,7 +17,7 @@ import type {
 } from './fields';
 import type { InternalInfo } from './internal-info';
 import type { Json, JsonObject } from './json';
-import type { ProvisionState } from './states';
+import type { ProvisionState, SnapshotState } from './states';
 
 export type { Json, JsonObject };
 export type PowerState = 'power on' | 'power off' | 'error';
@@ -149,8 +149,6 @@ export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'st
   readonly state: SnapshotState;
   readonly storage: 'directory' | 's3' | null;
 }
-/** A file is complete when its snapshot is `available`. `storing`: the whole file has arrived, and is checked. */
-type SnapshotState = 'queued' | 'saving' | 'storing' | 'available' | 'failed';
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {

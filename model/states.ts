@@ -269,3 +269,8 @@ export const DELETABLE_STATES: readonly ProvisionState[] = ['manageable', 'enrol
 
 /** States in which the server awaits inspection data from a node's machine. */
 export const INSPECTED_STATES: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
+
+/** A file is complete when its snapshot is `available`. `storing`: the whole file has arrived, and is checked. */
+export type SnapshotState = 'queued' | 'saving' | 'storing' | 'available' | 'failed';
+/** Their files have not arrived whole. */
+export const UNFINISHED_SNAPSHOTS: readonly SnapshotState[] = ['queued', 'saving'];

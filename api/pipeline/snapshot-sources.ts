@@ -1,5 +1,5 @@
 /** Which snapshots a node may be deployed with: those that the caller who names them may see. */
-import { Fault, invalid } from '../../model/errors';
+import { ifFound, invalid } from '../../model/errors';
 import { snapshotId } from '../../model/idents';
 import type { JsonObject } from '../../model/json';
 import type { ApiContext, Request } from './handler';
@@ -16,10 +16,7 @@ export async function checkSnapshotSource(
 ): Promise<void> {
   const uuid = snapshotId(after?.['image_source']);
   if (uuid === undefined || after!['image_source'] === before['image_source']) return;
-  const found = await store.snapshots.find(uuid).catch((error: unknown) => {
-    if (error instanceof Fault && error.status === 404) return undefined;
-    throw error;
-  });
+  const found = await ifFound(store.snapshots.find(uuid));
   if (found && (found.public || auth.allowed(caller, 'snapshot:get', { owner: found.owner, lessee: null }))) return;
   throw invalid(`instance_info.image_source: there is no snapshot ${uuid}`);
 }

@@ -1,7 +1,8 @@
 /** /v1/snapshots: images of the disks of nodes, and the parts of their files that agents send (docs/snapshots.md). Extensions. */
 import { timingSafeEqual } from 'node:crypto';
-import { conflict, Fault, invalid, invalidParameter, reasonOf } from '../../model/errors';
+import { conflict, Fault, ifFound, invalid, invalidParameter, reasonOf } from '../../model/errors';
 import { isUuid } from '../../model/idents';
+import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import { isSameSecret } from '../../model/masks';
 import type { SnapshotRecord } from '../../model/records';
 import { diskHintsProblem } from '../../model/agent/save-arguments';
@@ -90,7 +91,6 @@ const SNAPSHOTS: Resource<SnapshotRecord, 'Snapshot', NewSnapshot> = {
 };
 
 // ---- parts
-const UNFINISHED: readonly SnapshotRecord['state'][] = ['queued', 'saving'];
 /** RFC 9530 §2. */
 const DIGEST = /^sha-256=:([A-Za-z0-9+/]{43}=):$/;
 const MAX_POSITION = 2 ** 46;
@@ -100,15 +100,11 @@ async function unfinishedOf({ params, headers }: RequestOf<'putSnapshotPart'>, {
   const token = headers['x-agent-token'];
   const refused = new Fault('NotAuthorized');
   if (!isUuid(params.snapshot_ident) || typeof token !== 'string') throw refused;
-  const absent = (error: unknown): undefined => {
-    if (error instanceof Fault && error.status === 404) return undefined;
-    throw error;
-  };
-  const snapshot = await store.snapshots.find(params.snapshot_ident).catch(absent);
-  const node = snapshot && (await store.nodes.findAgent(snapshot.node_uuid).catch(absent));
+  const snapshot = await ifFound(store.snapshots.find(params.snapshot_ident));
+  const node = snapshot && (await ifFound(store.nodes.findAgent(snapshot.node_uuid)));
   const secret = node?.driver_internal_info.agent_secret_token;
   if (!snapshot || typeof secret !== 'string' || !isSameSecret(token, secret)) throw refused;
-  if (!UNFINISHED.includes(snapshot.state)) throw conflict(`Snapshot ${snapshot.uuid} is in the state ${snapshot.state}.`);
+  if (!UNFINISHED_SNAPSHOTS.includes(snapshot.state)) throw conflict(`Snapshot ${snapshot.uuid} is in the state ${snapshot.state}.`);
   return snapshot;
 }
 
@@ -126,7 +122,7 @@ async function putPart(request: RequestOf<'putSnapshotPart'>, context: ApiContex
   await writePart(options['snapshot.directory'], snapshot.uuid, body, position);
   const progress = Math.max(0, Math.min(100, query.progress ?? 0));
   if (snapshot.state === 'queued' || progress > snapshot.progress)
-    await store.snapshots.update(snapshot.uuid, { state: 'saving', progress }, { state: UNFINISHED });
+    await store.snapshots.update(snapshot.uuid, { state: 'saving', progress }, { state: UNFINISHED_SNAPSHOTS });
   return { status: 204 };
 }
 

@@ -1,12 +1,12 @@
 /** Snapshots (docs/snapshots.md): whole files are checked, those of flows that have ended fail, and old ones are removed. */
-import { conflict, Fault, reasonOf } from '../../model/errors';
+import { conflict, ifFound, reasonOf } from '../../model/errors';
+import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import type { SnapshotRecord } from '../../model/records';
 import { MAX_ERROR, shortened } from '../../model/text';
 import { finishFile, removeFiles, snapshotFile, type PartsReport } from '../../wire/snapshot-files';
 import { keyOf, usesS3, withS3 } from '../../drivers/common/snapshot-s3';
 import type { Context } from '../core/context';
 
-const UNFINISHED: readonly SnapshotRecord['state'][] = ['queued', 'saving'];
 const DAY_MS = 86_400_000;
 /** The flow of a record has begun before this time, or never begins. */
 const BEGINNING_MS = 60_000;
@@ -16,7 +16,7 @@ const ROUND = 1000;
 /** Throws RecordNotFound, Conflict. */
 export async function deleteSnapshot({ store, options, clock, signal }: Context, uuid: string): Promise<void> {
   const { state, storage, node_uuid: node } = await store.snapshots.find(uuid);
-  if (UNFINISHED.includes(state))
+  if (UNFINISHED_SNAPSHOTS.includes(state))
     throw conflict(`Snapshot ${uuid} is being saved. To end that, abort the service of node ${node}; then delete the snapshot.`);
   // Before the record, so that an object in S3 can be deleted by another request if S3 does not answer now.
   if (storage === 's3')
@@ -37,9 +37,7 @@ async function change(
   changes: Parameters<Context['store']['snapshots']['update']>[1],
   states: readonly SnapshotRecord['state'][],
 ): Promise<void> {
-  await store.snapshots.update(uuid, changes, { state: states }).catch((error: unknown) => {
-    if (!(error instanceof Fault) || error.status !== 404) throw error;
-  });
+  await ifFound(store.snapshots.update(uuid, changes, { state: states }));
 }
 
 /** Checks a file that has arrived whole. Undefined: the snapshot has failed. */
@@ -117,7 +115,7 @@ async function failStray(context: Context, snapshots: readonly SnapshotRecord[])
     if (isSaving(snapshot, node) || mayBegin(snapshot, node, clock.now())) continue;
     const reason = node ? (node.last_error ?? 'The service of the node ended before the disk was saved.') : 'The node was deleted.';
     log.warn('a snapshot has failed', { snapshot: snapshot.uuid, node: snapshot.node_uuid, reason });
-    await change(context, snapshot.uuid, { state: 'failed', last_error: shortened(reason, MAX_ERROR) }, UNFINISHED);
+    await change(context, snapshot.uuid, { state: 'failed', last_error: shortened(reason, MAX_ERROR) }, UNFINISHED_SNAPSHOTS);
     await removeFiles(options['snapshot.directory'], snapshot.uuid);
   }
 }
@@ -150,7 +148,7 @@ async function removeOutdated(context: Context): Promise<void> {
 
 /** A round. */
 export async function tendSnapshots(context: Context): Promise<void> {
-  const open = await context.store.snapshots.list({ where: { state: [...UNFINISHED, 'storing'] }, limit: ROUND });
+  const open = await context.store.snapshots.list({ where: { state: [...UNFINISHED_SNAPSHOTS, 'storing'] }, limit: ROUND });
   await failStray(
     context,
     open.filter(({ state }) => state !== 'storing'),

@@ -1,12 +1,12 @@
 /** The step that saves a disk as a snapshot (docs/snapshots.md): the agent sends the disk to the API in parts, and reports them. */
-import { Fault } from '../../model/errors';
+import { ifFound } from '../../model/errors';
+import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import type { JsonObject, SnapshotRecord } from '../../model/records';
 import { snapshotProblem } from '../../model/agent/save-arguments';
 import { shortened } from '../../model/text';
 import { failed, type Outcome, type Step, type Task } from '../interfaces';
 import { runAgentStep } from './steps';
 
-const UNFINISHED: readonly SnapshotRecord['state'][] = ['queued', 'saving'];
 const STEP = 'snapshot';
 const MAX_DISK_NAME = 255;
 
@@ -18,11 +18,8 @@ function isOffered({ node }: Task): boolean {
 }
 /** The snapshot of the running step, if it waits for this node; otherwise undefined. */
 async function snapshotOf({ node, snapshots }: Task, uuid: unknown): Promise<SnapshotRecord | undefined> {
-  const found = await snapshots.find(String(uuid)).catch((error: unknown) => {
-    if (error instanceof Fault && error.status === 404) return undefined;
-    throw error;
-  });
-  return found?.node_uuid === node.uuid && UNFINISHED.includes(found.state) ? found : undefined;
+  const found = await ifFound(snapshots.find(String(uuid)));
+  return found?.node_uuid === node.uuid && UNFINISHED_SNAPSHOTS.includes(found.state) ? found : undefined;
 }
 
 async function run(task: Task, args: JsonObject): Promise<Outcome> {
@@ -37,7 +34,7 @@ async function run(task: Task, args: JsonObject): Promise<Outcome> {
 }
 
 const isBytes = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
-/** The file has arrived. It counts only after its check (conductor/periodic/snapshots.ts). */
+/** The file has arrived. It counts only after its check (conductor/requests/snapshots.ts). */
 async function finish(task: Task, result: unknown): Promise<void> {
   const { size, front, digest, disk, disk_size: diskSize } = (result ?? {}) as JsonObject;
   const uuid = task.node.service_step['args'] as JsonObject | undefined;
@@ -56,7 +53,7 @@ async function finish(task: Task, result: unknown): Promise<void> {
           parts: { front, digest: String(digest) },
         }
       : { state: 'failed', last_error: 'The report of the agent is incomplete.' },
-    { state: UNFINISHED },
+    { state: UNFINISHED_SNAPSHOTS },
   );
 }
 
