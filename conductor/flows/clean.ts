@@ -129,10 +129,10 @@ export const clean = listedFlow(list, {
   },
   begin,
   boot,
-  plan: async (task, fromAgent) => {
+  plan: async (task, fromAgent, ramdiskRefused) => {
     const offered = offeredSteps(task.driver, 'clean', fromAgent);
     if (!isListed(task)) return automatedCleanSteps(task, offered);
-    const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
+    const checking = { withoutRamdisk: ramdiskRefused, unknownLater: isBeforeRamdisk(task) };
     return manualSteps('clean', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
   finish: async (task) => {

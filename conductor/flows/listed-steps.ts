@@ -155,8 +155,11 @@ function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): str
 interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | 'begin' | 'finish' | 'abort' | 'wakeAtUnhold'> {
   readonly inMaintenance: string;
   readonly afterAbort: AfterAbort;
-  /** The list of the steps that the driver and the agent offer. */
-  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[]) => Promise<readonly PlannedStep[]>;
+  /**
+   * The list of the steps that the driver and the agent offer.
+   * @param withoutRamdisk as the client requested: a step that needs the ramdisk is refused. A flow may find by itself that none boots.
+   */
+  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[], withoutRamdisk: boolean) => Promise<readonly PlannedStep[]>;
   /** Boots the ramdisk. */
   readonly boot: (task: NodeTask) => Promise<Booted>;
 }
@@ -172,9 +175,10 @@ export function listedFlow(list: ListedSteps, { plan, boot, ...parts }: ListedFl
   const planned = (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void> =>
     beforeSteps(task, list, async () => {
       const { index = 0 } = positionOf(task, kind);
+      const withoutRamdisk = runsWithoutRamdisk(task, list);
       // The plan depends on it.
       task.note({}, also);
-      const steps = await plan(task, fromAgent);
+      const steps = await plan(task, fromAgent, withoutRamdisk);
       task.note({}, savedList(kind, allowedSteps(task.context.options, kind, steps), index));
     });
   const start: ListedFlow['start'] = async (task, fromAgent, also = {}) => {

@@ -108,9 +108,9 @@ export const service = listedFlow(list, {
   },
   begin,
   boot,
-  plan: async (task, fromAgent) => {
+  plan: async (task, fromAgent, ramdiskRefused) => {
     const offered = offeredSteps(task.driver, 'service', fromAgent);
-    const checking = { withoutRamdisk: withoutRamdisk(task), unknownLater: isBeforeRamdisk(task) };
+    const checking = { withoutRamdisk: ramdiskRefused, unknownLater: isBeforeRamdisk(task) };
     return manualSteps('service', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
   finish: async (task) => {

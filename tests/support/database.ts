@@ -8,6 +8,7 @@ import { silentLog } from '../../model/log';
 import type { OpenStore } from '../../store/postgres';
 import { openStore } from '../../store/postgres';
 import { ADMIN_URL, otherDatabase, TEMPLATE } from './cluster';
+import { until } from './until';
 
 export interface TestDatabase {
   /** The store on it, open from the first test on, closed after the last. */
@@ -20,6 +21,8 @@ export interface TestDatabase {
   another<T>(work: (connection: string) => Promise<T>): Promise<T>;
   /** Runs SQL without the store, for checks and for corruptions. */
   query<Row extends object>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+  /** Waits until all events that are written now can be read: they are held back while an older transaction runs, also one of another test. */
+  eventsReadable(): Promise<void>;
 }
 export interface DatabaseOptions {
   readonly clock?: Clock;
@@ -55,6 +58,11 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
     store: () => store!,
     connection: () => connection,
     query,
+    async eventsReadable() {
+      const [now] = await query<{ next: string }>('SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next');
+      const ended = 'SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8 AS ended';
+      await until('the transactions to end', async () => (await query<{ ended: boolean }>(ended, [now!.next]))[0]!.ended);
+    },
     async another(work) {
       const empty = `bloomery_test_${randomUUID().replaceAll('-', '')}`;
       await query(`CREATE DATABASE ${empty} TEMPLATE template0 STRATEGY FILE_COPY`);

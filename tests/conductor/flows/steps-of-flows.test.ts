@@ -101,6 +101,10 @@ describe.each(LISTED)('a list of %s steps', (kind, flow) => {
     const { order } = await begun(flow, { node: listing(kind, steps, internal) }, done, [inRamdisk('r')]);
     expect(order).toEqual(expected);
   });
+  it('runs a step that needs the ramdisk if the driver boots none', async () => {
+    const driver = withDeploy({ steps: [inRamdisk('r')], prepareCleaning: async () => done });
+    expect((await begun(flow, { node: listing(kind, [asked('r')]), driver })).order).toEqual(['done']);
+  });
   it('with disable_ramdisk runs without a valid network', async () => {
     const network = { ...flowTask().task.driver.network, validate: no('no network') };
     const steps = [without('a')];

@@ -19,6 +19,7 @@ interface NodeEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 const eventsOf = async (uuid: string, kind: string): Promise<readonly NodeEvent['payload'][]> => {
+  await database.eventsReadable();
   const { body } = await whole.call('GET', `/v1/events?node=${uuid}&kind=${kind}&limit=1000`);
   return (body['events'] as readonly NodeEvent[]).map(({ payload }) => payload);
 };

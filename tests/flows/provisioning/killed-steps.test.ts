@@ -122,6 +122,7 @@ async function manageable(machine: FleetMachine): Promise<string> {
 const step = (name: string, more: object = {}) => ({ interface: 'power', step: name, ...more });
 const METADATA = { interface: 'deploy', step: 'erase_devices_metadata' };
 async function stepsOf(uuid: string): Promise<readonly string[]> {
+  await database.eventsReadable();
   const { events } = (await call('GET', `/v1/events?node=${uuid}&kind=step&limit=500`)) as {
     readonly events: readonly { readonly payload: { readonly step: string } }[];
   };

@@ -80,6 +80,7 @@ it('says what it is, and keeps it over a restart', async () => {
 
   expect(await whole.call('DELETE', path)).toMatchObject({ status: 204 });
   expect(await whole.call('GET', `/v1/nodes/${uuid}`)).toMatchObject({ body: { maintenance: false, maintenance_reason: null } });
+  await database.eventsReadable();
   const { body } = await whole.call('GET', `/v1/events?node=${uuid}&kind=out_of_service`);
   expect(body['events']).toMatchObject([
     { payload: { out_of_service: true, reason: request.reason, ticket: request.ticket } },

@@ -85,6 +85,7 @@ flow('steps that need no ramdisk run before it boots, and later ones after that'
   expect(await looks()).not.toHaveProperty('agent_url');
   await whole.order(uuid, 'unhold');
   await whole.reach(uuid, 'manageable');
+  await database.eventsReadable();
   const { body } = await whole.call('GET', `/v1/events?node=${uuid}&limit=500`);
   const payloads = (body['events'] as readonly { readonly kind: string; readonly payload: Readonly<Record<string, unknown>> }[])
     .filter(({ kind }) => kind === 'step' || kind === 'progress')
