@@ -7,13 +7,13 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { put } from '../system/http';
 import type { ReportProgress } from '../system/progress';
-import type { Device } from './device';
+import type { SourceDisk } from './clusters';
 import type { Fetching } from './download';
 import { compressionFor, type Compression } from './compression';
 import { imageOf, type DiskImage } from './qcow2-image';
 
 interface SaveOptions {
-  readonly device: Pick<Device, 'path' | 'read' | 'size'>;
+  readonly device: SourceDisk;
   readonly url: string;
   readonly checksumUrl: string | undefined;
   readonly fetching: Fetching;

@@ -6,13 +6,13 @@ import type { Log } from '../../model/log';
 import { digestOfParts, PART_BYTES, sha256, type PartsReport } from '../../wire/snapshot-files';
 import { ask, openConnections, type Connections } from '../system/http';
 import type { ReportProgress } from '../system/progress';
-import type { Device } from './device';
+import type { SourceDisk } from './clusters';
 import type { Fetching } from './download';
 import { compressionFor, type Compression } from './compression';
 import { streamedImage, type StreamedImage } from './qcow2-image';
 
 interface SnapshotOptions {
-  readonly device: Pick<Device, 'path' | 'read' | 'size'>;
+  readonly device: SourceDisk;
   /** Of the snapshot, in the API. */
   readonly url: string;
   readonly token: string;

@@ -33,6 +33,17 @@ it.each([
 const REPORT = { size: 900, front: 100, digest: DIGEST, disk: '/dev/sda', disk_size: 5000 };
 it.each([
   ['is complete', REPORT, { state: 'storing', size: 900, disk: '/dev/sda', disk_size: 5000, parts: { front: 100, digest: DIGEST } }],
+  [
+    'says what was left out',
+    { ...REPORT, compression: 'zstd', left_out: 700, partitions: [{ number: 1, blocks: 'used' }] },
+    { state: 'storing', compression: 'zstd', left_out: 700, partitions: [{ number: 1, blocks: 'used' }] },
+  ],
+  [
+    'says nonsense of what was left out',
+    { ...REPORT, compression: 'lz4', left_out: -1, partitions: ['x'.repeat(70_000)] },
+    { state: 'storing', compression: null, left_out: null, partitions: [] },
+  ],
+  ['has too long a list of partitions', { ...REPORT, partitions: [{ reason: 'x'.repeat(70_000) }] }, { state: 'storing', partitions: [] }],
   ['has no digest', { ...REPORT, digest: 'x' }, { state: 'failed' }],
   ['has a front that is too long', { ...REPORT, front: 1000 }, { state: 'failed' }],
   ['is nothing', null, { state: 'failed' }],
