@@ -76,6 +76,18 @@ async function finish(task: Task, result: unknown): Promise<void> {
   );
 }
 
+/** An agent that ends each time, because its memory is too small for instance, does not go on forever. */
+const MAX_RESTARTS = 3;
+/** The agent reads the disk again; it does not send again what is stored. */
+async function mayBeginAgain(task: Task): Promise<boolean> {
+  const args = task.node.service_step['args'] as JsonObject | undefined;
+  const record = await snapshotOf(task, args?.['snapshot']);
+  const restarts = Number(record?.parts['restarts'] ?? 0);
+  if (!record || restarts >= MAX_RESTARTS) return false;
+  await task.snapshots.update(record.uuid, { parts: { restarts: restarts + 1 } }, { state: UNFINISHED_SNAPSHOTS });
+  return true;
+}
+
 export const snapshotStep: Step = {
   step: STEP,
   priority: { service: 0 },
@@ -87,6 +99,7 @@ export const snapshotStep: Step = {
   usesAgent: true,
   // A step that runs already is not started again.
   resumable: true,
+  mayBeginAgain,
   run,
   finish,
 };

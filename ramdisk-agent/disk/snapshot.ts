@@ -33,6 +33,8 @@ interface SentSnapshot extends PartsReport {
 const IN_FLIGHT = 3;
 /** The most characters of an answer that the conductor gets to read. */
 const MAX_REASON = 300;
+/** Parts in flight when an agent is killed may be missing, and others may follow them. */
+const MAX_MISSES = 2 * IN_FLIGHT;
 
 interface Part {
   readonly position: number;
@@ -77,10 +79,42 @@ async function* inParts<Result>(pieces: AsyncGenerator<readonly [number, Buffer]
 class Refused extends Error {}
 const isRepeated = (status: number): boolean => status >= 500 && status !== 507;
 
-type Sending = SnapshotOptions & { readonly connections: Connections };
+interface Sending extends SnapshotOptions {
+  readonly connections: Connections;
+  /** Whether the server may have the part already, from an agent that was killed. */
+  readonly isStored: (part: Part, digest: Buffer) => Promise<boolean>;
+}
+const digestField = (digest: Buffer): string => `sha-256=:${digest.toString('base64')}:`;
+
+/**
+ * Asks for the parts that an agent before this one sent. What the server has not, or has otherwise, is sent, and after a few of these all is
+ * sent without a question. A failure of the question costs no more than sending.
+ */
+function storedParts({ url, token, fetching, log }: SnapshotOptions, connections: Connections): Sending['isStored'] {
+  let misses = 0;
+  let hits = 0;
+  return async ({ position, bytes }, digest) => {
+    if (misses >= (hits === 0 ? 1 : MAX_MISSES)) return false;
+    const { status, headers } = await ask({
+      method: 'GET',
+      url: `${url}/parts/${position}?length=${bytes.length}`,
+      headers: { accept: 'application/json', 'x-agent-token': token },
+      timeoutMs: fetching.timeoutMs,
+      signal: fetching.signal,
+      trust: fetching.trust,
+      connections,
+    }).catch(() => ({ status: 0, headers: {} as Record<string, unknown> }));
+    const isStored = status === 204 && headers['content-digest'] === digestField(digest);
+    if (isStored && hits++ === 0) log.info('The server has parts of this snapshot; they are not sent again');
+    if (!isStored) misses++;
+    return isStored;
+  };
+}
 /** Sends a part, again after faults of the network or the server. */
-async function send({ url, token, fetching, retries, retryIntervalMs, clock, log, connections }: Sending, part: Part, percent: number) {
+async function send(sending: Sending, part: Part, percent: number) {
+  const { url, token, fetching, retries, retryIntervalMs, clock, log, connections } = sending;
   const digest = await sha256(part.bytes);
+  if (await sending.isStored(part, digest)) return digest;
   const attempt = async (): Promise<void> => {
     const { status, text } = await ask({
       method: 'PUT',
@@ -88,7 +122,7 @@ async function send({ url, token, fetching, retries, retryIntervalMs, clock, log
       headers: {
         accept: 'application/json',
         'content-type': 'application/octet-stream',
-        'content-digest': `sha-256=:${digest.toString('base64')}:`,
+        'content-digest': digestField(digest),
         'x-agent-token': token,
       },
       body: part.bytes,
@@ -142,7 +176,7 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<SentSnapsh
   };
   const image = streamedImage(device, { compression, signal: fetching.signal, progress: report });
   try {
-    const sent = await sendAll({ ...options, connections }, image, () => Math.floor(percent));
+    const sent = await sendAll({ ...options, connections, isStored: storedParts(options, connections) }, image, () => Math.floor(percent));
     log.info(`Snapshot of ${device.path} sent to ${options.url}: ${sent.size} bytes`);
     return { ...sent, disk_size: device.size, compression: compression.name };
   } catch (error) {

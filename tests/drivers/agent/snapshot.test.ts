@@ -59,3 +59,15 @@ it('deploys an available snapshot only', async () => {
   await expect(findSnapshot(task, NODE_UUID)).rejects.toThrow('There is no such snapshot.');
   expect(factsOf(record({ sha256: DIGEST }))).toMatchObject({ image_os_hash_algo: 'sha256', image_os_hash_value: DIGEST });
 });
+
+it('begins again after a restart of the agent, a few times', async () => {
+  const { task } = testTask({ node: { service_step: { args } }, snapshots: [record({ state: 'saving', parts: {} })] });
+  const answers: boolean[] = [];
+  for (let restart = 0; restart < 5; restart++) answers.push(await snapshotStep.mayBeginAgain!(task));
+  expect(answers).toEqual([true, true, true, false, false]);
+});
+
+it('does not begin a snapshot again that has failed', async () => {
+  const { task } = testTask({ node: { service_step: { args } }, snapshots: [record({ state: 'failed', parts: {} })] });
+  expect(await snapshotStep.mayBeginAgain!(task)).toBe(false);
+});
