@@ -3,9 +3,10 @@ import { AgentError } from '../../model/agent/errors';
 import { retry, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
-import { digestOfParts, PART_BYTES, sha256, type PartsReport } from '../../wire/snapshot-files';
+import { digestOfParts, PART_BYTES, type PartsReport } from '../../wire/snapshot-files';
 import { ask, openConnections, type Connections } from '../system/http';
 import type { ReportProgress } from '../system/progress';
+import { fastSha256 } from '../system/sha256';
 import type { SourceDisk } from './clusters';
 import type { Fetching } from './download';
 import { compressionFor, type Compression } from './compression';
@@ -113,7 +114,7 @@ function storedParts({ url, token, fetching, log }: SnapshotOptions, connections
 /** Sends a part, again after faults of the network or the server. */
 async function send(sending: Sending, part: Part, percent: number) {
   const { url, token, fetching, retries, retryIntervalMs, clock, log, connections } = sending;
-  const digest = await sha256(part.bytes);
+  const digest = await fastSha256(part.bytes);
   if (await sending.isStored(part, digest)) return digest;
   const attempt = async (): Promise<void> => {
     const { status, text } = await ask({
