@@ -602,6 +602,11 @@ it('agents of undici are made by wire/http-agent.ts only, where each must say ho
   expect(makers).toEqual(['wire/http-agent.ts']);
 });
 
+it('requests of undici are sent by wire/http-agent.ts only, which ends them when they are aborted', () => {
+  const sent = /\{[^}]*\brequest\b[^}]*\} from 'undici'|\b(?:agent|dispatcher)\.request\(/;
+  expect(sources.filter((file) => sent.test(readFileSync(join(root, file), 'utf8')))).toEqual(['wire/http-agent.ts']);
+});
+
 it(`no folder has more than ${MAX_FILES} source files`, () => {
   const counts = folders.map((folder) => [folder, sources.filter((file) => folderOf(file) === folder).length] as const);
   expect(counts.filter(([, count]) => count > MAX_FILES)).toEqual([]);
