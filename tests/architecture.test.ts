@@ -301,6 +301,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'model',
     'model/rules/default-config',
+    'model/rules/out-of-service',
     'model/rules/step-controls',
   ],
   config: ['model/idents', 'wire/kernel-arguments', 'wire/http/listener-tls', 'wire/http/openid'],
