@@ -37,7 +37,14 @@ const isDone = (status: number): boolean => status === 200 || status === 201 || 
 
 /** Throws AgentError with the reason. */
 export async function saveDisk(options: SaveOptions): Promise<SavedImage> {
-  const { device, url, checksumUrl, fetching, progress, log } = options;
+  const { device, url, checksumUrl, fetching, log } = options;
+  let most = -1;
+  // The server may have answered before the content comes to its end.
+  const progress = (percent: number): void => {
+    if (percent <= most) return;
+    most = percent;
+    options.progress(percent);
+  };
   const half = (from: number) => (bytes: number) => progress(from + (50 * Math.min(bytes, device.size)) / device.size);
   let report = half(0);
   const compression = await compressionFor(log);
