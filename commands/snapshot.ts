@@ -1,9 +1,9 @@
 /** `bloomery snapshot …`: saves disks of nodes as images, and lists, shows and deletes these (docs/snapshots.md). */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { isObject } from '../model/json';
 import { printable } from '../model/log';
-import type { SnapshotRecord } from '../model/records';
+import type { JsonObject, SnapshotRecord } from '../model/records';
 import { get, post, remove } from './endpoint';
 import { print, printError, printJson } from './output';
 
@@ -49,19 +49,29 @@ async function reported(work: () => Promise<void>): Promise<void> {
     process.exitCode = 2;
   }
 }
+/** A line for each partition, with what was done with it. */
+const partitionLine = ({ number, file_system: kind, blocks, left_out: leftOut, reason }: JsonObject): string =>
+  [
+    `  partition ${String(number)}`,
+    typeof kind === 'string' ? kind : 'unknown',
+    blocks === 'used' ? `used blocks, ${size(leftOut as number)} left out` : `all blocks: ${String(reason)}`,
+  ]
+    .map(printable)
+    .join('  ');
 function show(snapshot: Shown, { json }: Arguments): void {
   if (json) printJson(snapshot);
-  else print(line(snapshot));
+  else print([line(snapshot), ...(snapshot.partitions ?? []).map(partitionLine)].join('\n'));
 }
 
 interface CreateArguments extends Arguments {
   readonly description?: string;
+  readonly blocks?: string;
   readonly wait?: boolean;
 }
 const create = (node: string, given: CreateArguments): Promise<void> =>
   reported(async () => {
-    const { url, description } = given;
-    const body = description === undefined ? {} : { description };
+    const { url, description, blocks } = given;
+    const body = { ...(description === undefined ? {} : { description }), ...(blocks === undefined ? {} : { blocks }) };
     let snapshot = await post(url, `nodes/${encodeURIComponent(node)}/snapshots`, body, accept);
     while (given.wait && snapshot.state !== 'available' && snapshot.state !== 'failed') {
       await delay(PAUSE_MS);
@@ -89,6 +99,7 @@ export function addSnapshotCommands(program: Command): void {
   add('create', 'Save the root disk of an active node. Its machine boots the ramdisk, and then its own system again.')
     .argument('<node>', 'UUID or name of the node')
     .option('--description <text>', 'a description of the snapshot')
+    .addOption(new Option('--blocks <which>', 'the blocks that the file systems use (default), or all').choices(['used', 'all']))
     .option('--wait', 'wait until the snapshot is available; the status is 1 if it fails')
     .action(create);
   add('list', 'List snapshots.').option('--node <node>', 'only those of this node').action(list);

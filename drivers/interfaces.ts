@@ -181,6 +181,11 @@ export interface Step {
   readonly requiresRamdisk?: boolean;
   /** The step may run again after its conductor died, because it finds out how far the work is. Otherwise the node fails. */
   readonly resumable?: boolean;
+  /**
+   * The agent was restarted while it did the step. Returns whether it may begin the step again; the step itself finds out how far the work
+   * is. Absent: the step fails, since a disk may be half written.
+   */
+  readonly mayBeginAgain?: (task: Task) => Promise<boolean>;
   /** The agent does the step, or is asked in it: it is asked for the reason of a failure. The agent's own steps need no mark. */
   readonly usesAgent?: true;
   /** Checks arguments before there is a machine, as far as that is possible. Throws InvalidParameterValue. */

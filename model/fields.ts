@@ -397,6 +397,7 @@ export const SNAPSHOT_FIELDS = {
   description: 'text',
   public: 'boolean',
   root_device: 'json',
+  blocks: 'text',
   state: 'text',
   progress: 'integer',
   last_error: 'text',
@@ -405,6 +406,9 @@ export const SNAPSHOT_FIELDS = {
   disk_size: 'integer',
   size: 'integer',
   sha256: 'text',
+  compression: 'text',
+  left_out: 'integer',
+  partitions: 'json',
   parts: 'json',
 } as const;
 export interface SnapshotFields {
@@ -417,6 +421,7 @@ export interface SnapshotFields {
   readonly description: string | null;
   readonly public: boolean;
   readonly root_device: JsonObject;
+  readonly blocks: string;
   readonly state: string;
   readonly progress: number;
   readonly last_error: string | null;
@@ -425,6 +430,9 @@ export interface SnapshotFields {
   readonly disk_size: number | null;
   readonly size: number | null;
   readonly sha256: string | null;
+  readonly compression: string | null;
+  readonly left_out: number | null;
+  readonly partitions: readonly JsonObject[];
   readonly parts: JsonObject;
 }
 

@@ -145,7 +145,12 @@ export interface DefaultConfigRecord extends ResourceRecord, Steps, Omit<Default
 /** An image with a name; its fields are those of instance_info. */
 export interface ImageRecord extends ResourceRecord, ImageFields {}
 /** An image of a disk of a node (docs/snapshots.md). */
-export interface SnapshotRecord extends ResourceRecord, Omit<SnapshotFields, 'state' | 'storage'> {
+export interface SnapshotRecord
+  extends ResourceRecord, Omit<SnapshotFields, 'state' | 'storage' | 'blocks' | 'compression' | 'partitions'> {
+  readonly blocks: 'all' | 'used';
+  readonly compression: 'zlib' | 'zstd' | null;
+  /** What the agent did with each (ramdisk-agent/disk/used-blocks.ts). */
+  readonly partitions: readonly JsonObject[];
   readonly state: SnapshotState;
   readonly storage: 'directory' | 's3' | null;
 }

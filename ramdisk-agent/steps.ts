@@ -3,10 +3,13 @@ import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
 import { isReadOnly, openToRead } from './disk/guard';
 import { rootDisk, usableDisks } from '../model/agent/root-disk';
+import type { SourceDisk } from './disk/clusters';
+import { pathsOf } from './disk/efi';
 import { saveDisk } from './disk/save';
+import { usedBlocks, withoutFree } from './disk/used-blocks';
 import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
-import { readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
+import { type Blocks, readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
 import { imageUrls, readWriteArguments, type WriteArguments } from '../model/agent/write-arguments';
 import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
@@ -160,29 +163,36 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
 const savedDisk = async (machine: Machine, hints: JsonObject | undefined): Promise<FoundDisk> =>
   hints ? rootDisk(disksOf(machine), { ...machine.state.node, instance_info: { root_device: hints } }) : waitForRootDisk(machine);
 
-async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
-  const { url, checksumUrl, rootDevice } = readSaveArguments(args);
+/** Opens the disk, with zeros in place of what its file systems do not use, unless all blocks are wanted. */
+async function withSaved(
+  machine: Machine,
+  { rootDevice, blocks }: { readonly rootDevice: JsonObject | undefined; readonly blocks: Blocks },
+  work: (device: SourceDisk) => Promise<object>,
+): Promise<JsonObject> {
   const disk = await savedDisk(machine, rootDevice);
   const device = await openToRead(disk);
+  const { run, log, temporary, tree, fetching } = machine;
+  const tools = { run, log, temporary, signal: fetching.signal, partition: pathsOf(tree, disk.name).partition };
   try {
-    return { ...(await saveDisk({ ...sending(machine), device, url, checksumUrl, progress })), disk: disk.name };
+    const { partitions, free } = blocks === 'all' ? { partitions: [], free: [] } : await usedBlocks(device, tools);
+    const leftOut = partitions.reduce((sum, { left_out: bytes }) => sum + bytes, 0);
+    return { ...(await work(withoutFree(device, free))), disk: disk.name, blocks, left_out: leftOut, partitions };
   } finally {
     await device.close();
   }
 }
 
+async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
+  const { url, checksumUrl, ...which } = readSaveArguments(args);
+  return withSaved(machine, which, (device) => saveDisk({ ...sending(machine), device, url, checksumUrl, progress }));
+}
+
 async function snapshotStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
-  const { uuid, rootDevice } = readSnapshotArguments(args);
+  const { uuid, ...which } = readSnapshotArguments(args);
   const { api } = machine.state;
   if (!api) throw new AgentError('ServicingError', 'the agent has no token for the API');
-  const disk = await savedDisk(machine, rootDevice);
-  const device = await openToRead(disk);
-  try {
-    const url = `${api.url.replace(/(?<!\/)\/+$/, '')}/v1/snapshots/${uuid}`;
-    return { ...(await sendSnapshot({ ...sending(machine), device, url, token: api.token, progress })), disk: disk.name };
-  } finally {
-    await device.close();
-  }
+  const url = `${api.url.replace(/(?<!\/)\/+$/, '')}/v1/snapshots/${uuid}`;
+  return withSaved(machine, which, (device) => sendSnapshot({ ...sending(machine), device, url, token: api.token, progress }));
 }
 
 const sending = ({ parameters: { imageRetries, imageRetryInterval }, clock, log, fetching }: Machine) => ({

@@ -413,7 +413,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/kexec': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system', 'wire/sockets'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
-  'ramdisk-agent/system': ['model', 'wire'],
+  'ramdisk-agent/system': ['model', 'wire', 'wire/snapshot-files'],
   server: [
     'api/auth',
     'api/http',

@@ -36,6 +36,21 @@ export async function writePart(folder: string, uuid: string, bytes: Buffer, pos
   }
 }
 
+/** The SHA-256 of bytes that are stored; undefined: there are fewer of them. */
+export async function digestOfPart(folder: string, uuid: string, position: number, length: number): Promise<Buffer | undefined> {
+  const file = await open(unfinishedFile(folder, uuid), constants.O_RDONLY | constants.O_NOFOLLOW).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!file) return undefined;
+  try {
+    const bytes = await readAt(file, position, length);
+    return bytes.length === length ? await sha256(bytes) : undefined;
+  } finally {
+    await file.close();
+  }
+}
+
 export interface PartsReport {
   /** Bytes of the file. */
   readonly size: number;

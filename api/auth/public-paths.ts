@@ -9,4 +9,4 @@ const PART = /^\/v1\/snapshots\/[0-9a-f-]{36}\/parts\/\d{1,15}$/;
 
 /** @param path as in the request, without trailing slashes */
 export const isPublic = (path: string, method: string): boolean =>
-  PUBLIC.test(path) || (method === 'PUT' && (PUSH.test(path) || PART.test(path)));
+  PUBLIC.test(path) || (method === 'PUT' && PUSH.test(path)) || (['GET', 'PUT'].includes(method) && PART.test(path));

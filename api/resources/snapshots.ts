@@ -6,7 +6,7 @@ import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import { isSameSecret } from '../../model/masks';
 import type { SnapshotRecord } from '../../model/records';
 import { diskHintsProblem } from '../../model/agent/save-arguments';
-import { freeBytes, PART_BYTES, sha256, writePart } from '../../wire/snapshot-files';
+import { digestOfPart, freeBytes, PART_BYTES, sha256, writePart } from '../../wire/snapshot-files';
 import { AlreadyRead } from '../../conductor/conductor';
 import { Refusal } from '../http/errors';
 import { valuesAt } from '../../model/patch';
@@ -96,7 +96,10 @@ const DIGEST = /^sha-256=:([A-Za-z0-9+/]{43}=):$/;
 const MAX_POSITION = 2 ** 46;
 
 /** The snapshot, if the request comes from the agent of its node. Otherwise the response does not reveal which snapshots exist. */
-async function unfinishedOf({ params, headers }: RequestOf<'putSnapshotPart'>, { store }: ApiContext): Promise<SnapshotRecord> {
+async function unfinishedOf(
+  { params, headers }: RequestOf<'checkSnapshotPart' | 'putSnapshotPart'>,
+  { store }: ApiContext,
+): Promise<SnapshotRecord> {
   const token = headers['x-agent-token'];
   const refused = new Fault('NotAuthorized');
   if (!isUuid(params.snapshot_ident) || typeof token !== 'string') throw refused;
@@ -108,13 +111,30 @@ async function unfinishedOf({ params, headers }: RequestOf<'putSnapshotPart'>, {
   return snapshot;
 }
 
+/** @throws Fault for a text that is no position */
+function positionOf({ position }: { readonly position: string }): number {
+  const given = Number(position);
+  if (!Number.isSafeInteger(given) || given < 0 || given > MAX_POSITION) throw invalid('position: it is not a position in a file');
+  return given;
+}
+const inPart = (length: number): boolean => length > 0 && length <= PART_BYTES;
+
+async function checkPart(request: RequestOf<'checkSnapshotPart'>, context: ApiContext): Promise<Answer> {
+  const snapshot = await unfinishedOf(request, context);
+  const position = positionOf(request.params);
+  const { length = 0 } = request.query;
+  if (!inPart(length)) throw invalid(`A part has 1 to ${PART_BYTES} bytes.`);
+  const digest = await digestOfPart(context.options['snapshot.directory'], snapshot.uuid, position, length);
+  if (!digest) throw new Refusal(404, 'The part is not stored.');
+  return { status: 204, headers: { 'content-digest': `sha-256=:${digest.toString('base64')}:` } };
+}
+
 async function putPart(request: RequestOf<'putSnapshotPart'>, context: ApiContext): Promise<Answer> {
   const { store, options } = context;
   const snapshot = await unfinishedOf(request, context);
-  const position = Number(request.params.position);
+  const position = positionOf(request.params);
   const { body, headers, query } = request;
-  if (!Number.isSafeInteger(position) || position < 0 || position > MAX_POSITION) throw invalid('position: it is not a position in a file');
-  if (body.length === 0 || body.length > PART_BYTES) throw invalid(`A part has 1 to ${PART_BYTES} bytes.`);
+  if (!inPart(body.length)) throw invalid(`A part has 1 to ${PART_BYTES} bytes.`);
   const given = DIGEST.exec(String(headers['content-digest']))?.[1];
   if (given === undefined) throw invalid('Content-Digest: a part needs its SHA-256.');
   if (!timingSafeEqual(Buffer.from(given, 'base64'), await sha256(body))) throw new Refusal(503, 'The part is not what its digest says.');
@@ -140,5 +160,6 @@ export const snapshotHandlers = {
   showSnapshot: (request, context) => showOf(SNAPSHOTS, request, context, (snapshot) => (snapshot.public ? [] : ['snapshot:get'])),
   updateSnapshot: (request, context) => updateOf(SNAPSHOTS, request, context),
   deleteSnapshot: (request, context) => removeOf(SNAPSHOTS, request, context),
+  checkSnapshotPart: checkPart,
   putSnapshotPart: putPart,
 } satisfies SomeHandlers;

@@ -4,7 +4,7 @@
  */
 import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/agent/hints';
-import { diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-arguments';
+import { blocksProblem, diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-arguments';
 import { repr } from '../../model/python';
 import { agentReport } from './report';
 import { snapshotStep } from './snapshot';
@@ -175,6 +175,11 @@ const saveDisk: Step = {
     url: { description: 'URL for the image (HTTP PUT, qcow2).', required: true, type: 'string', problem: uploadUrlProblem },
     checksum_url: { description: 'URL for a file with the SHA-256 checksum (HTTP PUT).', type: 'string', problem: uploadUrlProblem },
     root_device: { description: 'Hints that select the disk. Default: the root disk.', type: 'object', problem: diskHintsProblem },
+    blocks: {
+      description: 'all, or used: blocks that the file systems do not use are zeros in the image. Default: used.',
+      type: 'string',
+      problem: blocksProblem,
+    },
   },
   abortable: true,
   requiresRamdisk: true,

@@ -1,4 +1,5 @@
 /** The step that saves a disk as a snapshot (docs/snapshots.md): the agent sends the disk to the API in parts, and reports them. */
+import { isObject } from '../../model/json';
 import { ifFound } from '../../model/errors';
 import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import type { JsonObject, SnapshotRecord } from '../../model/records';
@@ -30,13 +31,30 @@ async function run(task: Task, args: JsonObject): Promise<Outcome> {
       `The agent of node ${task.node.uuid} does not have the step deploy.${STEP}. Bloomery's ramdisk has it; ironic-python-agent does not.`,
     );
   const hints = Object.keys(record.root_device).length > 0 ? { root_device: record.root_device } : {};
-  return runAgentStep(task, 'service', { interface: 'deploy', step: STEP, priority: 0, args: { snapshot: record.uuid, ...hints } });
+  return runAgentStep(task, 'service', {
+    interface: 'deploy',
+    step: STEP,
+    priority: 0,
+    args: { snapshot: record.uuid, blocks: record.blocks, ...hints },
+  });
 }
 
 const isBytes = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
+/** The most characters of the list of partitions: a GPT has 128 of them at most. */
+const MAX_PARTITIONS = 64 * 1024;
+/** What the agent says of the content. An agent of an earlier version says nothing: then all blocks are there. */
+function contentIn({ compression, left_out: leftOut, partitions }: JsonObject): Partial<SnapshotRecord> {
+  const isList = Array.isArray(partitions) && partitions.every(isObject) && JSON.stringify(partitions).length <= MAX_PARTITIONS;
+  return {
+    compression: compression === 'zlib' || compression === 'zstd' ? compression : null,
+    left_out: leftOut === 0 || isBytes(leftOut) ? leftOut : null,
+    partitions: isList ? partitions : [],
+  };
+}
 /** The file has arrived. It counts only after its check (conductor/requests/snapshots.ts). */
 async function finish(task: Task, result: unknown): Promise<void> {
-  const { size, front, digest, disk, disk_size: diskSize } = (result ?? {}) as JsonObject;
+  const report = (result ?? {}) as JsonObject;
+  const { size, front, digest, disk, disk_size: diskSize } = report;
   const uuid = task.node.service_step['args'] as JsonObject | undefined;
   const record = await snapshotOf(task, uuid?.['snapshot']);
   if (!record) return;
@@ -51,10 +69,23 @@ async function finish(task: Task, result: unknown): Promise<void> {
           disk: shortened(String(disk), MAX_DISK_NAME),
           disk_size: diskSize,
           parts: { front, digest: String(digest) },
+          ...contentIn(report),
         }
       : { state: 'failed', last_error: 'The report of the agent is incomplete.' },
     { state: UNFINISHED_SNAPSHOTS },
   );
+}
+
+/** An agent that ends each time, because its memory is too small for instance, does not go on forever. */
+const MAX_RESTARTS = 3;
+/** The agent reads the disk again; it does not send again what is stored. */
+async function mayBeginAgain(task: Task): Promise<boolean> {
+  const args = task.node.service_step['args'] as JsonObject | undefined;
+  const record = await snapshotOf(task, args?.['snapshot']);
+  const restarts = Number(record?.parts['restarts'] ?? 0);
+  if (!record || restarts >= MAX_RESTARTS) return false;
+  await task.snapshots.update(record.uuid, { parts: { restarts: restarts + 1 } }, { state: UNFINISHED_SNAPSHOTS });
+  return true;
 }
 
 export const snapshotStep: Step = {
@@ -68,6 +99,7 @@ export const snapshotStep: Step = {
   usesAgent: true,
   // A step that runs already is not started again.
   resumable: true,
+  mayBeginAgain,
   run,
   finish,
 };

@@ -4,7 +4,7 @@ import { setting, type InternalKey } from '../../model/internal-info';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
 import { withSettings } from './step-settings';
 import { nodeForAgent, portForAgent } from './view';
-import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from '../interfaces';
+import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Step, type Task, done, failed, wait } from '../interfaces';
 import { shortened } from '../../model/text';
 
 type AgentStepKind = SavedKind;
@@ -151,19 +151,26 @@ function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): bo
 
 /**
  * Handles the heartbeat of an agent that has executed no step since it started. This is expected after the boot for this step, and after
- * the reboot at the step's end. Otherwise the agent was restarted during the step: the step fails, since the disk may be half written.
+ * the reboot at the step's end. Otherwise the agent was restarted during the step: the step fails, since the disk may be half written, or
+ * begins again, if it is one that only reads.
  */
 async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;
   if (expected) await task.saveInternal(setting(REBOOTING[kind], undefined));
   if (expected || idOf(step) === BOOT_STEP) return done;
+  const own = ownStep(task, kind, step);
+  if (await own?.mayBeginAgain?.(task)) return own!.run(task, step.args ?? {});
   return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
 }
 
-async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
+/** The row of a step of this server that the agent executes; undefined: the step is the agent's. */
+function ownStep(task: Task, kind: AgentStepKind, step: PlannedStep): Step | undefined {
   const owner = (task.driver as unknown as Readonly<Record<string, Interface | undefined>>)[step.interface];
-  const own = owner?.steps?.find((candidate) => candidate.step === step.step && candidate.priority[kind] !== undefined);
-  await own?.finish?.(task, command.command_result?.[`${kind}_result`]);
+  return owner?.steps?.find((candidate) => candidate.step === step.step && candidate.priority[kind] !== undefined);
+}
+
+async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
+  await ownStep(task, kind, step)?.finish?.(task, command.command_result?.[`${kind}_result`]);
   if (step.reboot_requested !== true) return done;
   await task.saveInternal(setting(REBOOTING[kind], true));
   await task.driver.boot.prepareRamdisk(task, {});

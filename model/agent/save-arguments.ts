@@ -24,6 +24,12 @@ export function diskHintsProblem(value: unknown): string | undefined {
   }
 }
 
+/** Whether an image has all blocks of a disk, or those that its file systems use. */
+const BLOCKS = ['all', 'used'] as const;
+export type Blocks = (typeof BLOCKS)[number];
+export const blocksProblem = (value: unknown): string | undefined =>
+  BLOCKS.some((known) => known === value) ? undefined : `must be one of ${BLOCKS.join(', ')}`;
+
 export const snapshotProblem = (value: unknown): string | undefined =>
   typeof value === 'string' && isUuid(value) ? undefined : 'must be the UUID of a snapshot';
 
@@ -33,6 +39,7 @@ interface SaveArguments {
   readonly checksumUrl: string | undefined;
   /** Undefined: the root disk. */
   readonly rootDevice: JsonObject | undefined;
+  readonly blocks: Blocks;
 }
 const given = <Value>(value: Value | null | undefined): value is Value => (value ?? null) !== null;
 function refuse(problems: readonly (readonly [name: string, problem: string | undefined])[]): void {
@@ -40,26 +47,34 @@ function refuse(problems: readonly (readonly [name: string, problem: string | un
   if (wrong) throw new AgentError('InvalidCommandParamsError', `${wrong[0]} ${wrong[1]}`);
 }
 /** Throws AgentError. */
-export function readSaveArguments({ url, checksum_url: checksumUrl, root_device: hints }: JsonObject): SaveArguments {
+export function readSaveArguments({ url, checksum_url: checksumUrl, root_device: hints, blocks }: JsonObject): SaveArguments {
   refuse([
     ['url', uploadUrlProblem(url)],
     ['checksum_url', given(checksumUrl) ? uploadUrlProblem(checksumUrl) : undefined],
     ['root_device', given(hints) ? diskHintsProblem(hints) : undefined],
+    ['blocks', given(blocks) ? blocksProblem(blocks) : undefined],
   ]);
   return {
     url: url as string,
     checksumUrl: (checksumUrl as string | null | undefined) ?? undefined,
     rootDevice: (hints as JsonObject | null | undefined) ?? undefined,
+    blocks: (blocks as Blocks | null | undefined) ?? 'used',
   };
 }
 /** Throws AgentError. */
-export function readSnapshotArguments({ snapshot, root_device: hints }: JsonObject): {
+export function readSnapshotArguments({ snapshot, root_device: hints, blocks }: JsonObject): {
   readonly uuid: string;
   readonly rootDevice: JsonObject | undefined;
+  readonly blocks: Blocks;
 } {
   refuse([
     ['snapshot', snapshotProblem(snapshot)],
     ['root_device', given(hints) ? diskHintsProblem(hints) : undefined],
+    ['blocks', given(blocks) ? blocksProblem(blocks) : undefined],
   ]);
-  return { uuid: snapshot as string, rootDevice: (hints as JsonObject | null | undefined) ?? undefined };
+  return {
+    uuid: snapshot as string,
+    rootDevice: (hints as JsonObject | null | undefined) ?? undefined,
+    blocks: (blocks as Blocks | null | undefined) ?? 'used',
+  };
 }

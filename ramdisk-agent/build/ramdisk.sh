@@ -6,7 +6,7 @@
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
-# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr dmidecode udev
+# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli ipmitool efibootmgr dmidecode udev partclone xfsprogs
 # (and apt itself). Those of multipath are unpacked too: installed, they would start a service on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +17,7 @@ multipath=$project/.cache/multipath
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev; do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs; do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
 if [ -n "$missing" ]; then
@@ -66,6 +66,7 @@ fi
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
 tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
+  $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v xfs_logprint)
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
@@ -73,9 +74,11 @@ rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persi
 plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
 files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
   $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $(find "$multipath" -path '*/lib/udev/kpartx_id') $plugins"
+# The agent loads it by its name.
+zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" {print $NF; exit}')
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" "$zstd" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -104,10 +107,10 @@ ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
-done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
+done | cat - <(echo "$zstd") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
 
 # Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"

@@ -8,8 +8,11 @@ export interface Device {
   readonly size: number;
   /** Bytes of a logical sector: 512 or 4096. */
   readonly sectorSize: number;
-  /** Shorter than requested at the disk's end. */
-  read(position: number, length: number): Promise<Buffer>;
+  /**
+   * Shorter than requested at the disk's end.
+   * @param room memory that may be used for the bytes
+   */
+  read(position: number, length: number, room?: Buffer): Promise<Buffer>;
   /** Rejects beyond the disk's end. */
   write(bytes: Uint8Array, position: number): Promise<void>;
   zero(position: number, length: number): Promise<void>;
@@ -51,8 +54,9 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
     path,
     size,
     sectorSize,
-    async read(position, length) {
-      const bytes = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
+    async read(position, length, room) {
+      const present = Math.max(0, Math.min(length, size - position));
+      const bytes = room && room.length >= present ? room.subarray(0, present) : Buffer.alloc(present);
       let done = 0;
       while (done < bytes.length) {
         const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);

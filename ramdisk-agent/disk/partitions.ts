@@ -20,6 +20,8 @@ export const EFI_SYSTEM = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', dos: 'e
 const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];
+/** Whether a partition is nothing but the place of others. */
+export const isExtended = ({ type }: Pick<Partition, 'type'>): boolean => EXTENDED.includes(type);
 const PROTECTIVE = 'ee';
 const MAX_EBRS = 128;
 const MiB = 2 ** 20;

@@ -3,26 +3,17 @@
  * bytes at any position gets its data first and its tables last, from one reading of the disk (`streamedImage`). For one that takes the
  * file from its beginning to its end (`imageOf`), the disk is read once to learn the sizes, and once more for the content.
  */
-import { promisify } from 'node:util';
-import { deflateRaw } from 'node:zlib';
-import type { Device } from './device';
+import { clustersOf, type SourceDisk } from './clusters';
+import type { Compression } from './compression';
 
-const compress = promisify(deflateRaw);
-/** QEMU reads clusters with a window of 4 KiB only. */
-const DEFLATE = { windowBits: 12, level: 1 } as const;
 const SECTOR = 512;
-const HEADER_LENGTH = 104;
+const HEADER_LENGTH = 112;
+/** Of the incompatible features: the header names a compression. */
+const COMPRESSION_FEATURE = 8;
 const SMALLEST_CLUSTER_BITS = 16;
 const LARGEST_CLUSTER_BITS = 21;
 /** Bounds the memory of the tables: 4 bytes for each cluster of the disk. */
 const MAX_CLUSTERS = 2 ** 24;
-/** Clusters that are read, and compressed, at a time. They should be more than the processors. */
-const BATCH_CLUSTERS = 16;
-/** The least bytes that are read at a time. */
-const MIN_BATCH = 4 * 2 ** 20;
-/** A cluster whose beginning does not shrink to this share is stored as it is: compressed data, mostly. */
-const SAMPLE = 64 * 2 ** 10;
-const WORTH = 0.95;
 const REFCOUNT_BYTES = 2;
 /** Bits of entries of tables. */
 const COPIED = 2 ** 31;
@@ -35,47 +26,6 @@ export interface DiskImage {
   readonly size: number;
   /** The file. Throws when the disk changes meanwhile. */
   content(): AsyncGenerator<Buffer>;
-}
-
-type SourceDisk = Pick<Device, 'path' | 'read' | 'size'>;
-interface Cluster {
-  readonly index: number;
-  /** Undefined: zeros. */
-  readonly stored: Buffer | undefined;
-}
-
-/** All clusters in their order. The next bytes are read while those before are compressed. */
-async function* clustersOf(device: SourceDisk, clusterSize: number, signal: AbortSignal): AsyncGenerator<readonly Cluster[]> {
-  const zeros = Buffer.alloc(clusterSize);
-  const batchBytes = Math.max(MIN_BATCH, BATCH_CLUSTERS * clusterSize);
-  const readBatch = async (position: number): Promise<Buffer> => {
-    const bytes = await device.read(position, batchBytes);
-    const expected = Math.min(batchBytes, device.size - position);
-    if (bytes.length < expected) throw new Error(`${device.path} ends at ${position + bytes.length}, not at ${device.size}`);
-    return bytes;
-  };
-  const store = async (bytes: Buffer): Promise<Buffer | undefined> => {
-    const whole = bytes.length < clusterSize ? Buffer.concat([bytes, zeros.subarray(bytes.length)]) : bytes;
-    if (whole.equals(zeros)) return undefined;
-    const isLong = whole.length > SAMPLE;
-    if (isLong && (await compress(whole.subarray(0, SAMPLE), DEFLATE)).length > SAMPLE * WORTH) return whole;
-    const small = await compress(whole, DEFLATE);
-    return small.length < clusterSize ? small : whole;
-  };
-  let next = readBatch(0);
-  // Awaited below; before that, a failure must not end the process.
-  next.catch(() => {});
-  for (let position = 0; position < device.size; position += batchBytes) {
-    signal.throwIfAborted();
-    const batch = await next;
-    if (position + batchBytes < device.size) {
-      next = readBatch(position + batchBytes);
-      next.catch(() => {});
-    }
-    const starts = Array.from({ length: Math.ceil(batch.length / clusterSize) }, (_, at) => at * clusterSize);
-    const made = await Promise.all(starts.map((start) => store(batch.subarray(start, start + clusterSize))));
-    yield made.map((stored, at) => ({ index: position / clusterSize + at, stored }));
-  }
 }
 
 interface Room {
@@ -141,7 +91,11 @@ function layoutOf(diskSize: number, clusterBits: number, sizes: Int32Array): Lay
   return { ...room, size: room.dataStart + dataClusters * clusterSize };
 }
 
-function headerOf(diskSize: number, { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters }: Layout): Buffer {
+function headerOf(
+  diskSize: number,
+  compression: Compression,
+  { clusterBits, l1Entries, l1Clusters, tables, refcountTableClusters }: Layout,
+): Buffer {
   const clusterSize = 2 ** clusterBits;
   const header = Buffer.alloc(clusterSize);
   header.write('QFI\xfb', 0, 'latin1');
@@ -152,9 +106,11 @@ function headerOf(diskSize: number, { clusterBits, l1Entries, l1Clusters, tables
   header.writeBigUInt64BE(BigInt(clusterSize), 40);
   header.writeBigUInt64BE(BigInt((1 + l1Clusters + tables.length) * clusterSize), 48);
   header.writeUInt32BE(refcountTableClusters, 56);
+  if (compression.type !== 0) header.writeUInt32BE(COMPRESSION_FEATURE, 76);
   // Reference counts of 2 ** 4 bits.
   header.writeUInt32BE(4, 96);
   header.writeUInt32BE(HEADER_LENGTH, 100);
+  header.writeUInt8(compression.type, 104);
   return header;
 }
 
@@ -169,12 +125,12 @@ function offsetsTable(entries: Iterable<readonly [at: number, offset: number]>, 
 }
 
 /** The header and all tables. */
-function* frontOf(diskSize: number, sizes: Int32Array, layout: Layout): Generator<Buffer> {
+function* frontOf(diskSize: number, compression: Compression, sizes: Int32Array, layout: Layout): Generator<Buffer> {
   const { clusterBits, l1Clusters, tables, refcountTableClusters, refcountBlocks, dataStart, size } = layout;
   const clusterSize = 2 ** clusterBits;
   const firstTable = 1 + l1Clusters;
   const firstBlock = firstTable + tables.length + refcountTableClusters;
-  yield headerOf(diskSize, layout);
+  yield headerOf(diskSize, compression, layout);
   const l1 = tables.map((table, at) => [table, (firstTable + at) * clusterSize] as const);
   yield offsetsTable(l1, l1Clusters * clusterSize, COPIED);
 
@@ -222,12 +178,18 @@ const gapBefore = (stored: Buffer, end: number, clusterSize: number): number =>
 const sizeOf = (stored: Buffer | undefined, clusterSize: number): number =>
   stored?.length === clusterSize ? AS_IT_IS : (stored?.length ?? 0);
 
-/** Reads the disk once. @param progress called with the bytes that have been read, in both passes */
-export async function imageOf(device: SourceDisk, signal: AbortSignal, progress: (bytes: number) => void): Promise<DiskImage> {
+interface Making {
+  readonly compression: Compression;
+  readonly signal: AbortSignal;
+  /** Called with the bytes that have been read, in each pass. */
+  readonly progress: (bytes: number) => void;
+}
+/** Reads the disk once. */
+export async function imageOf(device: SourceDisk, { compression, signal, progress }: Making): Promise<DiskImage> {
   const clusterBits = clusterBitsFor(device, SMALLEST_CLUSTER_BITS);
   const clusterSize = 2 ** clusterBits;
   const sizes = new Int32Array(Math.ceil(device.size / clusterSize));
-  for await (const clusters of clustersOf(device, clusterSize, signal)) {
+  for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
     for (const { index, stored } of clusters) sizes[index] = sizeOf(stored, clusterSize);
     progress((clusters.at(-1)!.index + 1) * clusterSize);
   }
@@ -235,9 +197,9 @@ export async function imageOf(device: SourceDisk, signal: AbortSignal, progress:
   return {
     size: layout.size,
     async *content() {
-      yield* frontOf(device.size, sizes, layout);
+      yield* frontOf(device.size, compression, sizes, layout);
       let end = layout.dataStart;
-      for await (const clusters of clustersOf(device, clusterSize, signal)) {
+      for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
         const parts: Buffer[] = [];
         for (const { index, stored } of clusters) {
           if (sizeOf(stored, clusterSize) !== sizes[index]) throw new Error(`${device.path} has changed while it was read`);
@@ -255,7 +217,7 @@ export async function imageOf(device: SourceDisk, signal: AbortSignal, progress:
   };
 }
 
-interface StreamedImage {
+export interface StreamedImage {
   /** Bytes of the file. */
   readonly size: number;
   /** Bytes of the tables at its beginning. */
@@ -263,11 +225,13 @@ interface StreamedImage {
 }
 /** Large clusters: few tables, for which there is room at the beginning of the file whatever the disk has. */
 const STREAMED_CLUSTER_BITS = 20;
-/** Reads the disk once. Yields bytes with their positions in the file: all data in its order, then the tables at the beginning. */
+/**
+ * Reads the disk once. Yields bytes with their positions in the file: all data in its order, then the tables at the beginning. Bytes stay
+ * valid until the next ones are asked for.
+ */
 export async function* streamedImage(
   device: SourceDisk,
-  signal: AbortSignal,
-  progress: (bytes: number) => void,
+  { compression, signal, progress }: Making,
 ): AsyncGenerator<readonly [position: number, bytes: Buffer], StreamedImage> {
   const clusterBits = clusterBitsFor(device, STREAMED_CLUSTER_BITS);
   const clusterSize = 2 ** clusterBits;
@@ -275,7 +239,7 @@ export async function* streamedImage(
   const tables = Array.from({ length: tablesOf(device.size, clusterBits) }, (_, table) => table);
   const room = roomFor({ diskSize: device.size, clusterBits }, tables, sizes.length);
   let end = room.dataStart;
-  for await (const clusters of clustersOf(device, clusterSize, signal)) {
+  for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
     for (const { index, stored } of clusters) {
       sizes[index] = sizeOf(stored, clusterSize);
       if (stored === undefined) continue;
@@ -289,7 +253,7 @@ export async function* streamedImage(
   const size = Math.ceil(end / clusterSize) * clusterSize;
   if (end < size) yield [end, Buffer.alloc(size - end)];
   let position = 0;
-  for (const bytes of frontOf(device.size, sizes, { ...room, size })) {
+  for (const bytes of frontOf(device.size, compression, sizes, { ...room, size })) {
     yield [position, bytes];
     position += bytes.length;
   }

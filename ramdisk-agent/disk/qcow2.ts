@@ -3,6 +3,7 @@
  * clusters, so one pass suffices. A further pass reads clusters that precede their table. Only tables with missing clusters are in memory.
  */
 import { constants, inflateRawSync } from 'node:zlib';
+import { openZstd, type Zstd } from '../system/zstd';
 import type { ImageWriter, Sink } from './image';
 
 interface Header {
@@ -13,6 +14,8 @@ interface Header {
   readonly l1Entries: number;
   /** Version 3: clusters may be marked as zeros. */
   readonly zeroFlag: boolean;
+  /** Undefined: zlib. */
+  readonly zstd: Zstd | undefined;
 }
 /** A range of the file to wait for. `take` processes its bytes and returns the ranges to wait for next. */
 interface FileRange {
@@ -21,7 +24,11 @@ interface FileRange {
   take(bytes: Buffer): Promise<readonly FileRange[]>;
 }
 
-const HEADER_LENGTH = 104;
+/** Up to the type of compression. */
+const HEADER_LENGTH = 105;
+/** Of the incompatible features: the header names a compression, other than zlib. */
+const COMPRESSION = 8;
+const ZSTD = 1;
 const MAX_L1 = 32 * 2 ** 20;
 /** The most bytes of tables in memory: enough for 768 GiB in clusters of 64 KiB. */
 const MAX_TABLES = 192 * 2 ** 20;
@@ -78,7 +85,7 @@ function headerRange(sink: Sink): FileRange {
         offset: clusters.offsets[index]!,
         length: Math.abs(length),
         async take(bytes) {
-          const content = compressed ? inflate(bytes, header.clusterSize) : bytes;
+          const content = compressed ? decompressed(bytes, header) : bytes;
           await sink.write(content.subarray(0, Math.min(header.clusterSize, header.size - guest)), guest);
           return nextCluster(header, clusters, at + 1, over);
         },
@@ -90,7 +97,7 @@ function headerRange(sink: Sink): FileRange {
     offset: 0,
     length: HEADER_LENGTH,
     async take(bytes) {
-      const header = parseHeader(bytes);
+      const header = parseHeader(bytes, await openZstd());
       if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
       return header.l1Entries === 0 ? [] : [l1Range(header)];
     },
@@ -164,7 +171,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
   };
 }
 
-function parseHeader(bytes: Buffer): Header {
+function parseHeader(bytes: Buffer, library: Zstd | undefined): Header {
   if (bytes.readUInt32BE(0) !== 0x514649fb) throw new Error('the image is not a qcow2 image');
   const version = bytes.readUInt32BE(4);
   if (version !== 2 && version !== 3) throw new Error(`qcow2 version ${version} is not supported`);
@@ -173,12 +180,14 @@ function parseHeader(bytes: Buffer): Header {
     [bytes.readUInt32BE(32) !== 0, 'it is encrypted'],
   ];
   const incompatible = version === 3 ? bytes.readUInt32BE(76) : 0;
+  const isZstd = (incompatible & COMPRESSION) !== 0 && bytes.readUInt32BE(100) >= HEADER_LENGTH && bytes.readUInt8(104) === ZSTD;
   const features = [
     ...refusals,
     [version === 3 && bytes.readUInt32BE(72) !== 0, 'it has unknown features'],
     [(incompatible & 2) !== 0, 'it is marked as corrupt'],
     [(incompatible & 4) !== 0, 'it has an external data file'],
-    [(incompatible & 8) !== 0, 'it is compressed with zstd'],
+    [isZstd && !library, 'it is compressed with zstd, and this ramdisk has no libzstd'],
+    [!isZstd && (incompatible & COMPRESSION) !== 0, 'it has an unknown compression'],
     [(incompatible & 16) !== 0, 'it has extended tables'],
     [(incompatible & ~31) !== 0, 'it has unknown features'],
   ] as const;
@@ -191,7 +200,7 @@ function parseHeader(bytes: Buffer): Header {
   const clusterSize = 2 ** clusterBits;
   const [size, l1Offset] = [Number(bytes.readBigUInt64BE(24)), Number(bytes.readBigUInt64BE(40))];
   if (size > l1Entries * (clusterSize / 8) * clusterSize) throw new Error('the qcow2 image is damaged: its first table is too short');
-  return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: version === 3 };
+  return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: version === 3, zstd: isZstd ? library : undefined };
 }
 
 interface ClusterTable {
@@ -238,15 +247,21 @@ function parseL2(header: Header, bytes: Buffer, guest: number): ClusterTable {
 /** Bits 9 to 55 of an entry. */
 const hostOffset = (high: number, low: number): number => (high & 0x00ffffff) * 2 ** 32 + (low - (low % 512));
 
-function inflate(bytes: Buffer, clusterSize: number): Buffer {
+/** A cluster's data ends inside its last sector, so other data follows it. */
+function decompressed(bytes: Buffer, { clusterSize, zstd }: Header): Buffer {
+  let content: Buffer;
   try {
-    // A cluster's data ends inside its last sector, so other data follows the stream.
-    const content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
-    if (content.length === clusterSize) return content;
+    if (zstd) {
+      content = Buffer.allocUnsafeSlow(clusterSize);
+      zstd.decompress(bytes, content);
+      return content;
+    }
+    content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
   } catch (error) {
     throw new Error('the image is damaged: a compressed cluster cannot be read', { cause: error });
   }
-  throw new Error('the image is damaged: a compressed cluster is too short');
+  if (content.length !== clusterSize) throw new Error('the image is damaged: a compressed cluster is too short');
+  return content;
 }
 
 /** The ranges to wait for, ordered by their offset in the file (a binary heap). */

@@ -7,12 +7,13 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { put } from '../system/http';
 import type { ReportProgress } from '../system/progress';
-import type { Device } from './device';
+import type { SourceDisk } from './clusters';
 import type { Fetching } from './download';
+import { compressionFor, type Compression } from './compression';
 import { imageOf, type DiskImage } from './qcow2-image';
 
 interface SaveOptions {
-  readonly device: Pick<Device, 'path' | 'read' | 'size'>;
+  readonly device: SourceDisk;
   readonly url: string;
   readonly checksumUrl: string | undefined;
   readonly fetching: Fetching;
@@ -26,6 +27,7 @@ interface SavedImage {
   /** Bytes. */
   readonly size: number;
   readonly sha256: string;
+  readonly compression: Compression['name'];
 }
 
 /** A signature in the query gives access. */
@@ -35,22 +37,36 @@ const isDone = (status: number): boolean => status === 200 || status === 201 || 
 
 /** Throws AgentError with the reason. */
 export async function saveDisk(options: SaveOptions): Promise<SavedImage> {
-  const { device, url, checksumUrl, fetching, progress, log } = options;
+  const { device, url, checksumUrl, fetching, log } = options;
+  let most = -1;
+  // The server may have answered before the content comes to its end.
+  const progress = (percent: number): void => {
+    if (percent <= most) return;
+    most = percent;
+    options.progress(percent);
+  };
   const half = (from: number) => (bytes: number) => progress(from + (50 * Math.min(bytes, device.size)) / device.size);
   let report = half(0);
-  const image = await imageOf(device, fetching.signal, (bytes) => report(bytes)).catch((error: unknown) => {
-    throw new AgentError('ServicingError', `Reading ${device.path} failed: ${reasonOf(error)}`, { cause: error });
-  });
+  const compression = await compressionFor(log);
+  const image = await imageOf(device, { compression, signal: fetching.signal, progress: (bytes) => report(bytes) }).catch(
+    (error: unknown) => {
+      throw new AgentError('ServicingError', `Reading ${device.path} failed: ${reasonOf(error)}`, { cause: error });
+    },
+  );
   report = half(50);
   let sha256 = '';
   await sent(options, url, image.size, async function* () {
     const hash = createHash('sha256');
+    let rest = image.size;
     for await (const bytes of image.content()) {
       hash.update(bytes);
+      rest -= bytes.length;
+      // The server may answer the last bytes before anything asks for more.
+      if (rest === 0) sha256 = hash.digest('hex');
       yield bytes;
     }
-    sha256 = hash.digest('hex');
   });
+  progress(100);
   if (checksumUrl !== undefined) {
     const line = Buffer.from(`${sha256}  ${basename(new URL(url).pathname)}\n`);
     await sent(options, checksumUrl, line.length, async function* () {
@@ -58,7 +74,7 @@ export async function saveDisk(options: SaveOptions): Promise<SavedImage> {
     });
   }
   log.info(`Image of ${device.path} sent to ${shown(url)}: ${image.size} bytes, SHA-256 ${sha256}`);
-  return { size: image.size, sha256 };
+  return { size: image.size, sha256, compression: compression.name };
 }
 
 /** Sends a file, again after faults of the network or the server. */

@@ -1,6 +1,6 @@
 /** HTTP client over node:http(s): bounded responses, timeouts, redirects, a stream for images. */
-import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { request as secure } from 'node:https';
+import { Agent as PlainAgent, request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { Agent as SecureAgent, request as secure } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { timeoutSignal } from '../../wire/timeout-signal';
@@ -22,6 +22,22 @@ export interface HttpRequest {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly trust: Trust;
+  /** Absent: a connection of its own. */
+  readonly connections?: Connections;
+}
+/** Connections that several requests use, one after another. */
+export interface Connections {
+  readonly plain: PlainAgent;
+  readonly secure: SecureAgent;
+  close(): void;
+}
+export function openConnections(): Connections {
+  const [ofPlain, ofSecure] = [new PlainAgent({ keepAlive: true }), new SecureAgent({ keepAlive: true })];
+  const close = (): void => {
+    ofPlain.destroy();
+    ofSecure.destroy();
+  };
+  return { plain: ofPlain, secure: ofSecure, close };
 }
 export interface HttpAnswer {
   readonly status: number;
@@ -96,7 +112,10 @@ const withClock = (error: NodeJS.ErrnoException, { now }: Trust): Error =>
     ? new Error(`${error.message} (the machine's clock says ${new Date(now()).toISOString()})`, { cause: error })
     : error;
 
-const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest, file?: Content): Promise<IncomingMessage> =>
+const once = (
+  { method, url, headers, body, timeoutMs, signal, trust, connections }: HttpRequest,
+  file?: Content,
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const target = new URL(url);
     const isSecure = target.protocol === 'https:';
@@ -111,7 +130,7 @@ const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequ
           ...(file === undefined ? {} : { 'content-length': file.length, 'content-type': 'application/octet-stream' }),
         },
         timeout: timeoutMs,
-        agent: false,
+        agent: connections ? connections[isSecure ? 'secure' : 'plain'] : false,
         signal,
         rejectUnauthorized: !trust.insecure,
         ca: trust.ca,

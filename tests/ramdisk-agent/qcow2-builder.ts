@@ -6,6 +6,8 @@ export interface Guest {
   /** Cluster number → content; a number is a cluster full of that byte. */
   readonly clusters: Readonly<Record<number, Buffer | number>>;
   readonly compressed?: readonly number[];
+  /** The contents of `compressed` are compressed already. */
+  readonly packed?: boolean;
   /** Marked as zeros, with a place in the file. */
   readonly zeroed?: readonly number[];
   readonly size: number;
@@ -15,12 +17,14 @@ export const CLUSTER = 4096;
 const BITS = 12;
 const PER_TABLE = CLUSTER / 8;
 
-export function qcow2({ clusters, compressed = [], zeroed = [], size, order = ['l1', 'l2', 'data'] }: Guest): Buffer {
+export function qcow2({ clusters, compressed = [], packed = false, zeroed = [], size, order = ['l1', 'l2', 'data'] }: Guest): Buffer {
   const numbers = Object.keys(clusters).map(Number);
   const tables = [...new Set(numbers.map((number) => Math.floor(number / PER_TABLE)))];
   const l1Entries = Math.max(1, Math.ceil(size / CLUSTER / PER_TABLE));
   const places = { l1: 0, l2: new Map<number, number>(), data: new Map<number, number>() };
-  const blobs = new Map<number, Buffer>(numbers.map((number) => [number, contentOf(clusters[number]!, compressed.includes(number))]));
+  const blobs = new Map<number, Buffer>(
+    numbers.map((number) => [number, contentOf(clusters[number]!, compressed.includes(number) && !packed)]),
+  );
   let at = CLUSTER;
   const place = (length: number, align: number): number => {
     const here = Math.ceil(at / align) * align;

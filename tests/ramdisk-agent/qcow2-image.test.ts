@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, open, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { silentLog } from '../../model/log';
+import { compressionFor, type Compression } from '../../ramdisk-agent/disk/compression';
 import { openDevice } from '../../ramdisk-agent/disk/device';
 import { imageOf } from '../../ramdisk-agent/disk/qcow2-image';
 import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
@@ -23,10 +25,15 @@ async function diskWith(size: number, pieces: readonly (readonly [number, Buffer
   await file.close();
   return path;
 }
-async function imageFile(path: string, size: number): Promise<{ readonly image: Buffer; readonly announced: number }> {
+const making = (compression: Compression, signal = new AbortController().signal) => ({ compression, signal, progress: () => {} });
+async function imageFile(
+  path: string,
+  size: number,
+  compression: Compression,
+): Promise<{ readonly image: Buffer; readonly announced: number }> {
   const device = await openDevice({ path, size, sectorSize: 512, mode: 'read' });
   try {
-    const made = await imageOf(device, new AbortController().signal, () => {});
+    const made = await imageOf(device, making(compression));
     const parts: Buffer[] = [];
     for await (const part of made.content()) parts.push(part);
     return { image: Buffer.concat(parts), announced: made.size };
@@ -62,9 +69,15 @@ const DISKS: Readonly<Record<string, readonly [size: number, pieces: readonly (r
   ],
 };
 
-it.each(Object.entries(DISKS))('makes an image that is written back without a difference: %s', async (_, [size, pieces]) => {
+const COMPRESSIONS = { zstd: () => compressionFor(silentLog), zlib: () => compressionFor(silentLog, async () => undefined) } as const;
+const CASES = Object.entries(DISKS).flatMap(([name, disk]) =>
+  Object.entries(COMPRESSIONS).map(([how, open]) => [name, how, disk, open] as const),
+);
+it.each(CASES)('makes an image that is written back without a difference: %s, %s', async (_, how, [size, pieces], open) => {
   const path = await diskWith(size, pieces);
-  const { image, announced } = await imageFile(path, size);
+  const compression = await open();
+  expect(compression.name).toBe(how);
+  const { image, announced } = await imageFile(path, size, compression);
   expect(image.length).toBe(announced);
   expect(image.length).toBeLessThan(8 * MiB);
 
@@ -86,7 +99,7 @@ it.each(Object.entries(DISKS))('makes an image that is written back without a di
 it('refuses a disk that changes while it is read', async () => {
   const path = await diskWith(8 * MiB, [[0, words(MiB)]]);
   const device = await openDevice({ path, size: 8 * MiB, sectorSize: 512, mode: 'read' });
-  const made = await imageOf(device, new AbortController().signal, () => {});
+  const made = await imageOf(device, making(await compressionFor(silentLog)));
   const file = await open(path, 'r+');
   await file.write(randomBytes(KiB), 0, KiB, 4 * MiB);
   await file.close();
@@ -100,6 +113,15 @@ it('refuses a disk that changes while it is read', async () => {
 it('ends when it is aborted', async () => {
   const path = await diskWith(8 * MiB, []);
   const device = await openDevice({ path, size: 8 * MiB, sectorSize: 512, mode: 'read' });
-  await expect(imageOf(device, AbortSignal.abort(new Error('stopped')), () => {})).rejects.toThrow('stopped');
+  await expect(imageOf(device, making(await compressionFor(silentLog), AbortSignal.abort(new Error('stopped'))))).rejects.toThrow(
+    'stopped',
+  );
   await device.close();
+});
+
+it('says that it compresses with zlib where there is no libzstd', async () => {
+  const warnings: string[] = [];
+  const log = { warn: (text: string) => void warnings.push(text) };
+  expect(await compressionFor(log, async () => undefined)).toMatchObject({ name: 'zlib' });
+  expect(warnings).toEqual([expect.stringContaining('no libzstd')]);
 });

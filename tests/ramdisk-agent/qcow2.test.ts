@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Sink } from '../../ramdisk-agent/disk/image';
 import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { openZstd } from '../../ramdisk-agent/system/zstd';
 import { CLUSTER, header, type Part, qcow2 } from './qcow2-builder';
 import { isFull } from './support';
 
@@ -78,6 +79,13 @@ const altered = (change: (bytes: Buffer) => void): Buffer => {
   change(file);
   return file;
 };
+/** The first cluster of a file stands at `CLUSTER`: there is room for a longer header. */
+function withMethod(method: number, file = altered(() => {})): Buffer {
+  file.writeUInt32BE(8, 76);
+  file.writeUInt32BE(112, 100);
+  file.writeUInt8(method, 104);
+  return file;
+}
 it.each<[string, Buffer, RegExp]>([
   [
     'larger than the disk',
@@ -89,7 +97,9 @@ it.each<[string, Buffer, RegExp]>([
   ['backed by another file', altered((bytes) => bytes.writeBigUInt64BE(512n, 8)), /has a backing file/],
   ['encrypted', altered((bytes) => bytes.writeUInt32BE(1, 32)), /encrypted/],
   ['with external data', altered((bytes) => bytes.writeUInt32BE(4, 76)), /external data file/],
-  ['compressed with zstd', altered((bytes) => bytes.writeUInt32BE(8, 76)), /zstd/],
+  ['compressed in an unknown way', altered((bytes) => bytes.writeUInt32BE(8, 76)), /an unknown compression/],
+  ['compressed with a method of a later version', withMethod(2), /an unknown compression/],
+  ['compressed with zlib, and says zstd', withMethod(1), /the image is damaged: a compressed cluster cannot be read/],
   ['with extended tables', altered((bytes) => bytes.writeUInt32BE(16, 76)), /extended tables/],
   ['corrupt', altered((bytes) => bytes.writeUInt32BE(2, 76)), /marked as corrupt/],
   ['with unknown features', altered((bytes) => bytes.writeUInt32BE(32, 76)), /unknown features/],
@@ -102,6 +112,46 @@ it.each<[string, Buffer, RegExp]>([
   ['with a broken cluster', altered((bytes) => bytes.fill(0xff, bytes.length - 20)), /the image is damaged: a compressed cluster/],
 ])('qcow2Writer rejects a file that is %s', async (_, file, reason) => {
   await expect(write(file, memory(10 * CLUSTER), 4096)).rejects.toThrow(reason);
+});
+
+describe('a file that is compressed with zstd', () => {
+  const frame = async (content: Buffer): Promise<Buffer> => {
+    const zstd = (await openZstd())!;
+    const room = Buffer.alloc(content.length + 1000);
+    return room.subarray(0, await zstd.compress(content, room));
+  };
+  const written = async (cluster: Buffer): Promise<Buffer> => {
+    const sink = memory(2 * CLUSTER);
+    await write(withMethod(1, qcow2({ clusters: { 1: cluster }, compressed: [1], size: 2 * CLUSTER, packed: true })), sink, 4096);
+    return sink.bytes.subarray(CLUSTER);
+  };
+  const half = Buffer.alloc(CLUSTER / 2, 'text');
+  const whole = Buffer.concat([half, half]);
+
+  it.each<[string, () => Promise<Buffer>]>([
+    ['one frame', () => frame(whole)],
+    ['two frames', async () => Buffer.concat([await frame(half), await frame(half)])],
+    ['other bytes after the frame', async () => Buffer.concat([await frame(whole), random.subarray(0, 300)])],
+  ])('is written from %s', async (_, cluster) => {
+    expect((await written(await cluster())).equals(whole)).toBe(true);
+  });
+
+  it.each<[string, () => Promise<Buffer>]>([
+    ['less than a cluster', () => frame(half)],
+    ['more than a cluster', () => frame(Buffer.alloc(CLUSTER + 1))],
+    ['a thousand times as much', () => frame(Buffer.alloc(1000 * CLUSTER))],
+    ['many empty frames', async () => Buffer.concat(await Promise.all(Array.from({ length: 400 }, () => frame(Buffer.alloc(0)))))],
+    ['noise', async () => random.subarray(0, 1000)],
+    [
+      'a damaged frame',
+      async () => {
+        const bytes = await frame(random);
+        return bytes.fill(0xff, 6, 20);
+      },
+    ],
+  ])('is refused with %s', async (_, cluster) => {
+    await expect(written(await cluster())).rejects.toThrow('the image is damaged: a compressed cluster cannot be read');
+  });
 });
 
 it('qcow2Writer reads a first table that points at itself once as each kind of table, and once as a cluster', async () => {

@@ -1,13 +1,16 @@
+import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { silentLog } from '../../model/log';
 import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
 import { sendSnapshot } from '../../ramdisk-agent/disk/snapshot';
-import { finishFile, PART_BYTES, sha256, snapshotFile, writePart } from '../../wire/snapshot-files';
+import { digestOfPart, finishFile, PART_BYTES, sha256, snapshotFile, writePart } from '../../wire/snapshot-files';
+import { until } from '../support/until';
 import { fileDevice } from './support';
 
 const MiB = 2 ** 20;
@@ -23,6 +26,10 @@ async function withServer<T>(answers: readonly (number | 'cut')[], work: (url: s
   const positions: number[] = [];
   let asked = 0;
   const server = createServer((request, response) => {
+    if (request.method === 'GET') {
+      void answerStored(request, response);
+      return;
+    }
     const answer = answers[asked++] ?? 204;
     if (answer === 'cut') {
       request.socket.destroy();
@@ -53,6 +60,12 @@ async function withServer<T>(answers: readonly (number | 'cut')[], work: (url: s
     server.closeAllConnections();
     server.close();
   }
+}
+/** Answers what the API says of a part that may be stored. */
+async function answerStored(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const [, position, length] = /\/parts\/(\d+)\?length=(\d+)$/.exec(request.url!)!;
+  const digest = await digestOfPart(folder, UUID, Number(position), Number(length));
+  response.writeHead(digest ? 204 : 404, digest ? { 'content-digest': `sha-256=:${digest.toString('base64')}:` } : {}).end();
 }
 const sending = (url: string, device: Awaited<ReturnType<typeof fileDevice>>, percents: number[] = []) =>
   sendSnapshot({
@@ -138,4 +151,55 @@ it.each([
   await withServer(answers, async (url) => {
     await expect(sending(url, await fileDevice(MiB))).rejects.toThrow(message);
   });
+});
+
+describe('an agent that is killed', () => {
+  const noise = randomBytes(60 * MiB);
+  /** A process that sends a disk, as the agent does. Resolves with what it prints, or with the signal that ended it. */
+  function startAgent(path: string, url: string): { readonly child: ChildProcess; readonly end: Promise<string> } {
+    const program = join(folder, 'agent.js');
+    const call = `sendSnapshot({ device, url: process.argv[3], token: 'secret', fetching: { trust: { insecure: false }, timeoutMs: 10000,
+      signal: new AbortController().signal }, retries: 0, retryIntervalMs: 1, progress() {}, log: { info() {}, warn() {} },
+      clock: { now: () => 0, sleep: async () => {} } })`;
+    const contents = `import { openDevice } from './ramdisk-agent/disk/device'; import { sendSnapshot } from './ramdisk-agent/disk/snapshot';
+      openDevice({ path: process.argv[2], size: ${64 * MiB}, sectorSize: 512, mode: 'read' })
+        .then((device) => ${call}).then((report) => process.stdout.write(JSON.stringify(report)));`;
+    const root = join(__dirname, '../..');
+    buildSync({
+      stdin: { contents, resolveDir: root, loader: 'ts' },
+      outfile: program,
+      bundle: true,
+      platform: 'node',
+      external: ['koffi'],
+    });
+    const child = spawn(process.execPath, [program, path, url], { env: { ...process.env, NODE_PATH: join(root, 'node_modules') } });
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    return { child, end: new Promise((resolve) => child.on('close', (_, signal) => resolve(signal ?? said))) };
+  }
+
+  it('goes on where it was, and no byte differs', async () => {
+    const device = await fileDevice(64 * MiB);
+    await device.write(noise, MiB);
+    await withServer([], async (url, positions) => {
+      const first = startAgent(device.path, url);
+      await until('five parts are stored', () => positions.length >= 5);
+      first.child.kill('SIGKILL');
+      expect(await first.end).toBe('SIGKILL');
+      const before = positions.length;
+      expect(before).toBeLessThan(15);
+
+      const second = startAgent(device.path, url);
+      const report = JSON.parse(await second.end) as Awaited<ReturnType<typeof sendSnapshot>>;
+      // All parts are 60 MiB of data, the end and the tables. Those in flight may have been stored without an answer.
+      expect(positions.length - before).toBeLessThanOrEqual(Math.ceil(61 / 4) + 2 + 3 - before);
+      await finishFile(folder, UUID, report, new AbortController().signal);
+      const written = Buffer.alloc(device.size);
+      const writer = qcow2Writer({ size: written.length, write: async (bytes, at) => written.set(bytes, at), zero: async () => {} });
+      await writer.take(await readFile(snapshotFile(folder, UUID)));
+      expect(await writer.end()).toBe('done');
+      expect(written.equals(await device.read(0, device.size))).toBe(true);
+    });
+  }, 60_000);
 });

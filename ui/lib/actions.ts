@@ -223,10 +223,14 @@ export const ACTIONS: readonly Action[] = [
     group: 'other',
     effect: 'The machine boots the ramdisk, which saves the root disk to the server, and boots its own system again.',
     policy: 'node:snapshot:create',
-    inputs: [{ name: 'description', title: 'Description', kind: 'text' }],
+    inputs: [
+      { name: 'description', title: 'Description', kind: 'text' },
+      { name: 'blocks', title: 'Blocks of the disk: those that its file systems use, or all', kind: 'choice', choices: ['used', 'all'] },
+    ],
     change: ({ state }) => `${state} → active`,
     refusal: ({ state, maintenance }) => (maintenance ? 'it is in maintenance' : state === 'active' ? undefined : `its state is ${state}`),
-    run: (api, { uuid }, { description = '' }) => api.send('POST', `v1/nodes/${uuid}/snapshots`, description === '' ? {} : { description }),
+    run: (api, { uuid }, { description = '', blocks = 'used' }) =>
+      api.send('POST', `v1/nodes/${uuid}/snapshots`, { blocks, ...(description === '' ? {} : { description }) }),
   },
   {
     id: 'delete',

@@ -33,6 +33,17 @@ it.each([
 const REPORT = { size: 900, front: 100, digest: DIGEST, disk: '/dev/sda', disk_size: 5000 };
 it.each([
   ['is complete', REPORT, { state: 'storing', size: 900, disk: '/dev/sda', disk_size: 5000, parts: { front: 100, digest: DIGEST } }],
+  [
+    'says what was left out',
+    { ...REPORT, compression: 'zstd', left_out: 700, partitions: [{ number: 1, blocks: 'used' }] },
+    { state: 'storing', compression: 'zstd', left_out: 700, partitions: [{ number: 1, blocks: 'used' }] },
+  ],
+  [
+    'says nonsense of what was left out',
+    { ...REPORT, compression: 'lz4', left_out: -1, partitions: ['x'.repeat(70_000)] },
+    { state: 'storing', compression: null, left_out: null, partitions: [] },
+  ],
+  ['has too long a list of partitions', { ...REPORT, partitions: [{ reason: 'x'.repeat(70_000) }] }, { state: 'storing', partitions: [] }],
   ['has no digest', { ...REPORT, digest: 'x' }, { state: 'failed' }],
   ['has a front that is too long', { ...REPORT, front: 1000 }, { state: 'failed' }],
   ['is nothing', null, { state: 'failed' }],
@@ -47,4 +58,16 @@ it('deploys an available snapshot only', async () => {
   await expect(findSnapshot(task, UUID)).rejects.toThrow('The snapshot is in the state storing.');
   await expect(findSnapshot(task, NODE_UUID)).rejects.toThrow('There is no such snapshot.');
   expect(factsOf(record({ sha256: DIGEST }))).toMatchObject({ image_os_hash_algo: 'sha256', image_os_hash_value: DIGEST });
+});
+
+it('begins again after a restart of the agent, a few times', async () => {
+  const { task } = testTask({ node: { service_step: { args } }, snapshots: [record({ state: 'saving', parts: {} })] });
+  const answers: boolean[] = [];
+  for (let restart = 0; restart < 5; restart++) answers.push(await snapshotStep.mayBeginAgain!(task));
+  expect(answers).toEqual([true, true, true, false, false]);
+});
+
+it('does not begin a snapshot again that has failed', async () => {
+  const { task } = testTask({ node: { service_step: { args } }, snapshots: [record({ state: 'failed', parts: {} })] });
+  expect(await snapshotStep.mayBeginAgain!(task)).toBe(false);
 });

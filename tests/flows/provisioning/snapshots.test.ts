@@ -60,10 +60,10 @@ async function ended(uuid: string) {
 
 it('saves the disk of an adopted machine, and deploys it elsewhere', async () => {
   const { uuid, machine } = await machineIn('adopted');
-  const made = await create(uuid, { description: 'before the upgrade' });
+  const made = await create(uuid, { description: 'before the upgrade', blocks: 'all' });
   expect(made).toMatchObject({
     status: 201,
-    body: { state: 'queued', node_uuid: uuid, description: 'before the upgrade', public: false, sha256: null },
+    body: { state: 'queued', blocks: 'all', node_uuid: uuid, description: 'before the upgrade', public: false, sha256: null },
   });
   const id = String(made.body['uuid']);
   const saved = await ended(id);
@@ -96,6 +96,7 @@ it('refuses bad input before it touches the machine', async () => {
   expect(await refused({ root_device: { colour: 'red' } })).toContain('root_device ');
   expect(await refused({ description: 5 })).toContain('Schema error for snapshot: 5 is not of type');
   expect(await refused({ colour: 'red' })).toContain('colour');
+  expect(await refused({ blocks: 'most' })).toContain("'most' is not one of ['used', 'all']");
   expect((await whole.call('GET', '/v1/snapshots')).body).toEqual({ snapshots: [] });
   const unknown = `snapshot://${systemUuid()}`;
   const patch = [{ op: 'add', path: '/instance_info/image_source', value: unknown }];

@@ -24,7 +24,9 @@ beforeAll(async () => {
   truncateSync(disk, 96 * MiB);
   writeFileSync(join(folder, 'random'), randomBytes(8 * MiB));
   execFileSync('mkfs.ext4', ['-q', '-F', disk]);
-  execFileSync('debugfs', ['-w', '-R', `write ${join(folder, 'random')} random`, disk], { stdio: 'ignore' });
+  // The content of a removed file stays on the disk.
+  for (const command of [`write ${join(folder, 'random')} random`, `write ${join(folder, 'random')} gone`, 'rm gone'])
+    execFileSync('debugfs', ['-w', '-R', command, disk], { stdio: 'ignore' });
   web = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
@@ -56,21 +58,37 @@ const save = (args: object) => {
   return machine.command('service.execute_service_step', { step, node: { uuid: 'u', properties: {} }, ports: [] });
 };
 
-it('saves a disk: qemu-img finds no difference and no error', async () => {
+const WHICH = { serial: 'VIRTIO1' };
+const compared = (saved: string): string => {
+  const run = () => execFileSync('qemu-img', ['compare', '-f', 'raw', '-F', 'qcow2', diskFile(folder, 'vda'), saved]);
+  return run().toString();
+};
+it.each(['all', 'used'])('saves a disk, %s blocks: qemu-img finds no error', async (blocks) => {
   const url = `http://10.0.2.2:${(web.address() as AddressInfo).port}/disk.qcow2`;
-  const answer = await save({ url, checksum_url: `${url}.sha256`, root_device: { serial: 'VIRTIO1' } });
+  const answer = await save({ url, checksum_url: `${url}.sha256`, root_device: WHICH, blocks });
   expect(answer).toMatchObject({ command_status: 'SUCCEEDED', command_error: null });
   const image = files.get('/disk.qcow2')!;
   const sum = createHash('sha256').update(image).digest('hex');
   expect(files.get('/disk.qcow2.sha256')!.toString()).toBe(`${sum}  disk.qcow2\n`);
-  expect(answer['command_result']).toMatchObject({ service_result: { size: image.length, sha256: sum, disk: '/dev/vda' } });
+  expect(answer['command_result']).toMatchObject({
+    service_result: { size: image.length, sha256: sum, disk: '/dev/vda', compression: 'zstd', blocks },
+  });
   const saved = join(folder, 'saved.qcow2');
   writeFileSync(saved, image);
   expect(execFileSync('qemu-img', ['check', saved]).toString()).toContain('No errors');
-  expect(execFileSync('qemu-img', ['compare', '-f', 'raw', '-F', 'qcow2', diskFile(folder, 'vda'), saved]).toString()).toContain(
-    'identical',
-  );
-  expect(image.length).toBeLessThan(readFileSync(diskFile(folder, 'vda')).length / 4);
+  const partitions = (answer['command_result'] as { readonly service_result: { readonly partitions: unknown } }).service_result.partitions;
+  if (blocks === 'all') {
+    expect(partitions).toEqual([]);
+    expect(compared(saved)).toContain('identical');
+    return;
+  }
+  expect(partitions).toMatchObject([{ number: 0, file_system: 'ext', blocks: 'used', reason: null }]);
+  expect(image.length).toBeLessThan(12 * MiB);
+  const copy = join(folder, 'copy.raw');
+  execFileSync('qemu-img', ['convert', '-O', 'raw', saved, copy]);
+  execFileSync('e2fsck', ['-f', '-n', copy], { stdio: 'ignore' });
+  execFileSync('debugfs', ['-R', `dump random ${join(folder, 'restored')}`, copy], { stdio: 'ignore' });
+  expect(readFileSync(join(folder, 'restored')).equals(readFileSync(join(folder, 'random')))).toBe(true);
 });
 
 it('fails with the disk that the hints do not find, before it sends anything', async () => {

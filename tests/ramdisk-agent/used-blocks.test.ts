@@ -1,0 +1,189 @@
+/** Superblocks as mkfs writes them, and lists as partclone writes them: tests/lab/deployment/used-blocks.test.ts has the real ones. */
+import { writeFileSync } from 'node:fs';
+import { silentLog } from '../../model/log';
+import type { Device } from '../../ramdisk-agent/disk/device';
+import { freeIn, usedBlocks, withoutFree } from '../../ramdisk-agent/disk/used-blocks';
+import { fileDevice, folder, isFull } from './support';
+
+const MiB = 2 ** 20;
+const SIZE = 64 * MiB;
+/** A list: positions at which the use changes. */
+const list = (...ranges: readonly (readonly [size: number, use: '+' | '?'])[]): string => {
+  let at = 0;
+  const lines = ranges.map(([size, use]) => {
+    const line = `0x${at.toString(16).toUpperCase().padStart(8, '0')}  0x${size.toString(16).toUpperCase().padStart(8, '0')}  ${use}`;
+    at += size;
+    return line;
+  });
+  return ['# Domain logfile created by unset_name v0.3.23', '0x19000000     ?', '#      pos        size  status', ...lines, ''].join('\n');
+};
+const LIST = list([4 * MiB, '+'], [20 * MiB, '?'], [8 * MiB, '+'], [32 * MiB, '?']);
+const FREE = 52 * MiB;
+
+type Change = (block: Buffer) => void;
+function ext(change: Change = () => {}): Buffer {
+  const block = Buffer.alloc(1024);
+  block.writeUInt32LE(SIZE / 4096, 0x04);
+  block.writeUInt32LE(FREE / 4096, 0x0c);
+  block.writeUInt32LE(2, 0x18);
+  block.writeUInt16LE(0xef53, 0x38);
+  block.writeUInt16LE(1, 0x3a);
+  block.writeUInt32LE(0x2c2, 0x60);
+  change(block);
+  return Buffer.concat([Buffer.alloc(1024), block]);
+}
+function xfs(change: Change = () => {}): Buffer {
+  const bytes = Buffer.alloc(4096);
+  bytes.write('XFSB', 'latin1');
+  bytes.writeUInt32BE(4096, 4);
+  bytes.writeBigUInt64BE(BigInt(SIZE / 4096), 8);
+  bytes.writeBigUInt64BE(20n, 48);
+  bytes.writeUInt32BE(SIZE / 4096, 84);
+  bytes.writeUInt32BE(1, 88);
+  bytes.writeUInt16BE(5, 100);
+  bytes.writeUInt16BE(512, 102);
+  bytes.writeBigUInt64BE(BigInt(FREE / 4096 + 3), 144);
+  bytes.write('XAGF', 512, 'latin1');
+  bytes.writeUInt32BE(4, 512 + 48);
+  bytes.writeUInt32BE(FREE / 4096 - 4, 512 + 52);
+  change(bytes);
+  return bytes;
+}
+function swap(change: Change = () => {}): Buffer {
+  const bytes = Buffer.alloc(4096);
+  bytes.writeUInt32LE(1, 1024);
+  bytes.writeUInt32LE(SIZE / 4096 - 1, 1028);
+  bytes.write('SWAPSPACE2', 4086, 'latin1');
+  change(bytes);
+  return bytes;
+}
+async function disk(...pieces: readonly (readonly [at: number, bytes: Buffer])[]): Promise<Device> {
+  const device = await fileDevice(SIZE);
+  for (const [at, bytes] of pieces) await device.write(bytes, at);
+  return device;
+}
+const CLEAN = '    log tail: 2 head: 2 state: <CLEAN>\n';
+/** partclone and xfs_logprint; undefined: the program fails. */
+const found = (device: Device, answers: { readonly list?: string | undefined; readonly log?: string } = {}) =>
+  usedBlocks(device, {
+    run: async (program, args) => {
+      if (program === 'xfs_logprint') return answers.log ?? CLEAN;
+      if ('list' in answers && answers.list === undefined) throw new Error('no such program');
+      writeFileSync(args[args.indexOf('-O') + 1]!, answers.list ?? LIST);
+      return '';
+    },
+    log: silentLog,
+    signal: new AbortController().signal,
+    temporary: folder(),
+    partition: (number) => `/dev/vda${number}`,
+  });
+
+it.each<[string, Buffer, string, number]>([
+  ['ext', ext(), 'ext', FREE],
+  ['xfs', xfs(), 'xfs', FREE],
+  ['swap', swap(), 'swap', SIZE - 4096],
+])('leaves out what a file system does not use: %s', async (_, bytes, name, leftOut) => {
+  const { partitions } = await found(await disk([0, bytes]));
+  expect(partitions).toEqual([{ number: 0, start: 0, size: SIZE, file_system: name, blocks: 'used', left_out: leftOut, reason: null }]);
+});
+
+it.each<[string, readonly (readonly [number, Buffer])[], Parameters<typeof found>[1], string]>([
+  ['journal was not replayed', [[0, ext((block) => block.writeUInt32LE(0x2c6, 0x60))]], {}, 'its journal has not been replayed'],
+  ['system died', [[0, ext((block) => block.writeUInt16LE(0, 0x3a))]], {}, 'it was not unmounted'],
+  ['errors are known', [[0, ext((block) => block.writeUInt16LE(3, 0x3a))]], {}, 'it has errors'],
+  ['blocks are in clusters', [[0, ext((block) => block.writeUInt32LE(0x200, 0x64))]], {}, 'it has clusters of blocks'],
+  ['block size is absurd', [[0, ext((block) => block.writeUInt32LE(60, 0x18))]], {}, 'its superblock makes no sense'],
+  [
+    'size is more than that of its partition',
+    [[0, ext((block) => block.writeUInt32LE(SIZE, 0x04))]],
+    {},
+    'the file system is larger than its partition',
+  ],
+  [
+    'count differs from the list',
+    [[0, ext((block) => block.writeUInt32LE(FREE / 4096 - 1, 0x0c))]],
+    {},
+    `${FREE} bytes are listed as free, and the file system counts ${FREE - 4096}`,
+  ],
+  ['list cannot be made', [[0, ext()]], { list: undefined }, 'partclone.extfs cannot list its blocks'],
+  ['list is empty', [[0, ext()]], { list: '' }, 'the list of its blocks is damaged'],
+  ['list has a gap', [[0, ext()]], { list: LIST.replace('0x00400000', '0x00300000') }, 'the list of its blocks is damaged'],
+  ['list goes beyond its end', [[0, ext()]], { list: list([4 * MiB, '+'], [64 * MiB, '?']) }, 'the list of its blocks is damaged'],
+  ['journal was not replayed (xfs)', [[0, xfs()]], { log: CLEAN.replace('CLEAN', 'DIRTY') }, 'its journal has not been replayed'],
+  ['journal is elsewhere (xfs)', [[0, xfs((bytes) => bytes.writeBigUInt64BE(0n, 48))]], {}, 'its journal is elsewhere'],
+  ['repair is needed (xfs)', [[0, xfs((bytes) => bytes.writeUInt32BE(0x10, 216))]], {}, 'it needs a repair'],
+  ['groups are too many (xfs)', [[0, xfs((bytes) => bytes.writeUInt32BE(0xffffffff, 88))]], {}, 'its superblock makes no sense'],
+  ['groups are missing (xfs)', [[0, xfs((bytes) => bytes.writeUInt32BE(9, 88))]], {}, 'a group of its blocks cannot be read'],
+  ['groups have more than it has (xfs)', [[0, xfs((bytes) => bytes.writeBigUInt64BE(5n, 144))]], {}, 'its groups have more free blocks'],
+  ['version is unknown (swap)', [[0, swap((bytes) => bytes.writeUInt32LE(2, 1024))]], {}, 'it has an unknown version'],
+  ['signature is that of a saved system', [[0, swap((bytes) => bytes.write('S1SUSPEND\0', 4086))]], {}, 'no file system that is known'],
+  [
+    'signature is not the only one',
+    [
+      [0, ext()],
+      [512, Buffer.from('LABELONE')],
+    ],
+    {},
+    'it has no file system that is known',
+  ],
+  ['name is known, and no more', [[0, Buffer.from('LUKS\xba\xbe', 'latin1')]], {}, 'blocks of this kind are read whole'],
+])('reads all blocks of a file system whose %s', async (_, pieces, answers, reason) => {
+  const { partitions, free } = await found(await disk(...pieces), answers);
+  expect(partitions).toMatchObject([{ blocks: 'all', left_out: 0, reason: expect.stringContaining(reason) as unknown }]);
+  expect(free).toEqual([]);
+});
+
+/** A partition table of an MBR. */
+function mbr(...rows: readonly (readonly [start: number, size: number])[]): Buffer {
+  const sector = Buffer.alloc(512);
+  rows.forEach(([start, size], at) => {
+    sector[446 + 16 * at + 4] = 0x83;
+    sector.writeUInt32LE(start / 512, 446 + 16 * at + 8);
+    sector.writeUInt32LE(size / 512, 446 + 16 * at + 12);
+  });
+  sector.writeUInt16LE(0xaa55, 510);
+  return sector;
+}
+const small = (block: Buffer): void => {
+  block.writeUInt32LE((30 * MiB) / 4096, 0x04);
+  block.writeUInt32LE((20 * MiB) / 4096, 0x0c);
+};
+const SMALL_LIST = list([4 * MiB, '+'], [20 * MiB, '?'], [6 * MiB, '+']);
+
+it('reads partitions of other kinds, and gaps, whole', async () => {
+  const device = await disk([0, mbr([MiB, 30 * MiB], [32 * MiB, 8 * MiB])], [MiB, ext(small)]);
+  const { partitions, free } = await found(device, { list: SMALL_LIST });
+  expect(partitions).toMatchObject([
+    { number: 1, blocks: 'used', left_out: 20 * MiB },
+    { number: 2, blocks: 'all', file_system: null },
+  ]);
+  expect(free).toEqual([{ start: 5 * MiB, end: 25 * MiB }]);
+});
+
+it('reads partitions whole that overlap', async () => {
+  const device = await disk([0, mbr([MiB, 30 * MiB], [20 * MiB, 8 * MiB])], [MiB, ext(small)]);
+  const { partitions, free } = await found(device, { list: SMALL_LIST });
+  expect(partitions).toMatchObject([{ blocks: 'all', reason: 'it overlaps another partition' }, { blocks: 'all' }]);
+  expect(free).toEqual([]);
+});
+
+it('reads zeros in place of free ranges, and nothing else', async () => {
+  const device = await disk([0, Buffer.alloc(SIZE, 1)]);
+  const free = freeIn(LIST, SIZE);
+  const saved = withoutFree(device, free);
+  const expected = Buffer.alloc(SIZE, 1);
+  for (const { start, end } of free) expected.fill(0, start, end);
+  const room = Buffer.alloc(MiB, 7);
+  for (const [position, length] of [
+    [0, MiB],
+    [4 * MiB - 100, 300],
+    [6 * MiB, MiB],
+    [24 * MiB - 1, 2],
+    [3 * MiB, 30 * MiB],
+    [SIZE - 10, 100],
+  ] as const) {
+    const bytes = await saved.read(position, length, room);
+    expect(bytes.equals(expected.subarray(position, position + length))).toBe(true);
+  }
+  expect(isFull(room.subarray(MiB - 1), 0) || isFull(room.subarray(MiB - 1), 1)).toBe(true);
+});
