@@ -1,7 +1,7 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
-import { isReadOnly, openToRead } from './disk/guard';
+import { isReadOnly } from './disk/guard';
 import { rootDisk, usableDisks } from '../model/agent/root-disk';
 import { saveDisk } from './disk/save';
 import { sendSnapshot } from './disk/snapshot';
@@ -14,7 +14,7 @@ import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
 import { type FoundDisk, mediaOf } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, type Machine, openDisk, waitForRootDisk } from './machine';
+import { disksOf, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
@@ -142,7 +142,7 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       retryIntervalMs: parameters.imageRetryInterval * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
-      rescan: () => rescan(run, disk.name, clock),
+      rescan: () => rescan(machine, disk.name),
       newGuid: machine.newUuid,
       conversion: { run, temporary: machine.temporary },
       progress,
@@ -163,7 +163,7 @@ const savedDisk = async (machine: Machine, hints: JsonObject | undefined): Promi
 async function saveStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const { url, checksumUrl, rootDevice } = readSaveArguments(args);
   const disk = await savedDisk(machine, rootDevice);
-  const device = await openToRead(disk);
+  const device = await openDiskToRead(machine, disk);
   try {
     return { ...(await saveDisk({ ...sending(machine), device, url, checksumUrl, progress })), disk: disk.name };
   } finally {
@@ -176,7 +176,7 @@ async function snapshotStep(machine: Machine, args: JsonObject, progress: Report
   const { api } = machine.state;
   if (!api) throw new AgentError('ServicingError', 'the agent has no token for the API');
   const disk = await savedDisk(machine, rootDevice);
-  const device = await openToRead(disk);
+  const device = await openDiskToRead(machine, disk);
   try {
     const url = `${api.url.replace(/(?<!\/)\/+$/, '')}/v1/snapshots/${uuid}`;
     return { ...(await sendSnapshot({ ...sending(machine), device, url, token: api.token, progress })), disk: disk.name };

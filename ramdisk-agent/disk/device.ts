@@ -1,6 +1,8 @@
 /** A disk for reading and writing bytes; in tests a plain file. */
 import { open } from 'node:fs/promises';
+import { reasonOf } from '../../model/errors';
 import type { Run } from '../system/run';
+import { DiskHangs, type Limited, unlimited } from './stall';
 
 export interface Device {
   readonly path: string;
@@ -26,6 +28,8 @@ interface DeviceOptions {
   readonly mode: 'read' | 'write';
   /** With `run`, the kernel writes long ranges of zeros (blkdiscard --zeroout), by the disk's own function if possible. */
   readonly run?: Run;
+  /** Reads, writes and flushes reject when the disk hangs. Programs do not: to erase itself, a disk may work for hours without a sign. */
+  readonly limit?: Limited;
 }
 
 const MiB = 2 ** 20;
@@ -35,13 +39,13 @@ const LONG = 4 * MiB;
 const ALIGNMENT = 4096;
 
 /** Only disk/guard.ts and tests call it. */
-export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOptions): Promise<Device> {
+export async function openDevice({ path, size, sectorSize, mode, run, limit = unlimited }: DeviceOptions): Promise<Device> {
   const file = await open(path, mode === 'read' ? 'r' : 'r+');
   const write = async (bytes: Uint8Array, position: number): Promise<void> => {
     if (position < 0 || position + bytes.length > size)
       throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
     for (let done = 0; done < bytes.length;) {
-      done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+      done += (await limit(() => file.write(bytes, done, bytes.length - done, position + done))).bytesWritten;
     }
   };
   const writeZeros = async (position: number, length: number): Promise<void> => {
@@ -55,7 +59,9 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       const bytes = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
       let done = 0;
       while (done < bytes.length) {
-        const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+        const { bytesRead } = await limit(() => file.read(bytes, done, bytes.length - done, position + done)).catch((error: unknown) => {
+          throw new Error(`${path} cannot be read at ${position + done}: ${reasonOf(error)}`, { cause: error });
+        });
         if (bytesRead === 0) break;
         done += bytesRead;
       }
@@ -68,9 +74,12 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       const kernelDoes =
         run !== undefined &&
         end - start >= LONG &&
-        (await run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
-          timeoutMs: DAY,
-        }).then(
+        (await limit((signal) =>
+          run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
+            timeoutMs: DAY,
+            signal,
+          }),
+        ).then(
           () => true,
           () => false,
         ));
@@ -82,8 +91,15 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       if (run === undefined || mode === 'read') throw new Error(`${path} is not open for ${program}`);
       return run(program, [...args, path], { timeoutMs: DAY });
     },
-    flush: () => file.sync(),
-    close: () => file.close(),
+    flush: () => limit(() => file.sync()),
+    async close() {
+      // Ends after the operations before it.
+      const closing = file.close();
+      closing.catch(() => {});
+      await limit(() => closing).catch((error: unknown) => {
+        if (!(error instanceof DiskHangs)) throw error;
+      });
+    },
   };
 }
 
