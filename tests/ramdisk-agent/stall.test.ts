@@ -25,7 +25,7 @@ const outcome = (work: Promise<unknown>): { said: string } => {
   const seen = { said: 'waits' };
   work.then(
     () => (seen.said = 'done'),
-    (error: Error) => (seen.said = error.message),
+    (error: unknown) => (seen.said = (error as Error).message),
   );
   return seen;
 };

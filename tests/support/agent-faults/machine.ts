@@ -1,31 +1,63 @@
 /** Faults that the agent meets while it deploys a machine. */
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import type { AgentFault } from './fault';
 
+/** What a row can do to the machine while the image is written. */
+export interface FaultyParts {
+  /** Runs a command of the shell in the ramdisk. */
+  readonly guest: (command: string) => Promise<string>;
+  /** Sends a command of QEMU's monitor. */
+  readonly monitor: (command: string, args?: object) => Promise<void>;
+  /** Resets the machine, and waits until its agent runs. */
+  readonly reset: () => Promise<void>;
+}
 /**
  * How the image's server answers. `slow`: a minute for the image. `elsewhere`: redirects to a name that does not exist. `closed`: to a port
  * that nobody listens on. `blank`: an image of zeros. `foreign`: to a server whose certificate nobody knows. `dated`: to one whose
- * certificate is known.
+ * certificate is known. `endless`: more than the image, of a length that it does not tell.
  */
-export type ImageMode = 'whole' | 'missing' | 'broken' | 'cut' | 'stalls' | 'slow' | 'blank' | 'elsewhere' | 'closed' | 'foreign' | 'dated';
+export type ImageMode =
+  | 'whole'
+  | 'missing'
+  | 'broken'
+  | 'cut'
+  | 'stalls'
+  | 'slow'
+  | 'blank'
+  | 'elsewhere'
+  | 'closed'
+  | 'foreign'
+  | 'dated'
+  | 'endless';
 export interface MachineFault extends AgentFault {
   /** The serial number in the root device hint. */
   readonly disk?: string;
   readonly image?: ImageMode;
   readonly instance?: Readonly<Record<string, unknown>>;
   readonly steps?: readonly object[];
-  /** The agent's program ends while the image is written. `again`: it is started again, as init does. */
+  /** The agent's program ends while the image is written. `again`: it is started again, as init does. In QEMU, it is killed. */
   readonly ends?: 'again' | 'for good';
+  /** Not every machine has it. QEMU: the boot whose clock begins in 2001. */
+  readonly needs?: 'files' | 'old clock';
+  /** Before the deployment begins; the agent starts again afterwards. */
+  readonly before?: (parts: FaultyParts) => Promise<unknown>;
+  /** While the image is written slowly. */
+  readonly during?: (parts: FaultyParts) => Promise<unknown>;
+  readonly after?: (parts: FaultyParts) => Promise<unknown>;
 }
 
-const FAILED = 'Deploy step deploy.write_image failed on node …. ';
-const STEP = 'step: deploy.write_image';
-const COMMAND = 'command: execute_deploy_step (FAILED)';
-const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
-const DOWNLOAD = `${FAILED}Download of image … failed: `;
-const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
-const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
+/** QEMU kills the agent instead. */
+export const isInQemu = ({ ends, needs }: MachineFault): boolean => ends === undefined && needs !== 'files';
 
+export const FAILED = 'Deploy step deploy.write_image failed on node …. ';
+export const STEP = 'step: deploy.write_image';
+export const COMMAND = 'command: execute_deploy_step (FAILED)';
+export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
+const DOWNLOAD = `${FAILED}Download of image … failed: `;
+export const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
+export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
+/** These need no QEMU. It gets those that it can have, too. */
 export const AGENT_FAULTS: readonly MachineFault[] = [
   {
     name: 'the root disk is missing',
@@ -55,6 +87,7 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the store behind the disk is full',
     put: 'ENOSPC for each write',
     disk: 'THIN',
+    needs: 'files',
     text: [
       `${FAILED}Writing image to device /dev/… failed: …ENOSPC: no space left on device, write`,
       STEP,
@@ -125,9 +158,29 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "the machine's clock is wrong",
-    put: 'an image by HTTPS, with a certificate that is valid a year later',
+    put: 'an image by HTTPS, with a certificate that is valid a year later; in QEMU, a clock that begins in 2001',
     image: 'dated',
+    needs: 'old clock',
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
+  },
+  {
+    name: "the image's server sends more than the disk holds",
+    put: 'an image without a length, and a disk of 4 MiB',
+    disk: 'SMALL',
+    image: 'endless',
+    text: [
+      `${FAILED}Writing image to device /dev/… failed: the image is larger than the disk of 4194304 bytes`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial SMALL, 0.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the config drive is too large',
+    put: 'a config drive of 65 MiB',
+    instance: { configdrive: gzipSync(Buffer.alloc(65 * 2 ** 20)).toString('base64') },
+    text: [`${FAILED}Config drive size exceeds maximum limit of 64MiB.`, STEP, COMMAND, GOOD, ...LOG],
   },
   {
     name: 'the image has no partition table',
