@@ -45,7 +45,7 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
     if (position < 0 || position + bytes.length > size)
       throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
     for (let done = 0; done < bytes.length;) {
-      done += (await limit(() => file.write(bytes, done, bytes.length - done, position + done))).bytesWritten;
+      done += (await limit.run(() => file.write(bytes, done, bytes.length - done, position + done))).bytesWritten;
     }
   };
   const writeZeros = async (position: number, length: number): Promise<void> => {
@@ -59,9 +59,11 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
       const bytes = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
       let done = 0;
       while (done < bytes.length) {
-        const { bytesRead } = await limit(() => file.read(bytes, done, bytes.length - done, position + done)).catch((error: unknown) => {
-          throw new Error(`${path} cannot be read at ${position + done}: ${reasonOf(error)}`, { cause: error });
-        });
+        const { bytesRead } = await limit
+          .run(() => file.read(bytes, done, bytes.length - done, position + done))
+          .catch((error: unknown) => {
+            throw new Error(`${path} cannot be read at ${position + done}: ${reasonOf(error)}`, { cause: error });
+          });
         if (bytesRead === 0) break;
         done += bytesRead;
       }
@@ -74,15 +76,17 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
       const kernelDoes =
         run !== undefined &&
         end - start >= LONG &&
-        (await limit((signal) =>
-          run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
-            timeoutMs: DAY,
-            signal,
-          }),
-        ).then(
-          () => true,
-          () => false,
-        ));
+        (await limit
+          .run((signal) =>
+            run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
+              timeoutMs: DAY,
+              signal,
+            }),
+          )
+          .then(
+            () => true,
+            () => false,
+          ));
       if (!kernelDoes) return writeZeros(position, length);
       await writeZeros(position, start - position);
       await writeZeros(end, position + length - end);
@@ -91,14 +95,18 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
       if (run === undefined || mode === 'read') throw new Error(`${path} is not open for ${program}`);
       return run(program, [...args, path], { timeoutMs: DAY });
     },
-    flush: () => limit(() => file.sync()),
+    flush: () => limit.run(() => file.sync()),
     async close() {
       // Ends after the operations before it.
       const closing = file.close();
       closing.catch(() => {});
-      await limit(() => closing).catch((error: unknown) => {
+      try {
+        await limit.run(() => closing);
+      } catch (error) {
         if (!(error instanceof DiskHangs)) throw error;
-      });
+      } finally {
+        limit.end();
+      }
     },
   };
 }

@@ -45,11 +45,8 @@ const attribute = (tree: Tree, { name }: OpenedDisk, file: string): string | nul
 /** Errors name the disk, whatever work they end. */
 function deviceOf(disk: OpenedDisk, { tree, clock, limitMs }: Patience) {
   const limit = limited({ clock, limitMs, stat: () => attribute(tree, disk, 'stat') });
-  const named: Limited = (operation) =>
-    concerning(
-      () => describeDisk(disk),
-      () => limit(operation),
-    );
+  const subject = (): string => describeDisk(disk);
+  const named: Limited = { end: () => limit.end(), run: (operation) => concerning(subject, () => limit.run(operation)) };
   return { path: disk.name, size: disk.size, sectorSize: disk.logical_sectors ?? 512, limit: named };
 }
 export const openToRead = (disk: OpenedDisk, patience: Patience): Promise<Device> =>

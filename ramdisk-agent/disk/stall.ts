@@ -9,11 +9,15 @@ export interface StallLimit {
   /** /sys/block/…/stat; null: the machine has no such disk. */
   readonly stat: () => string | null;
 }
-/** Runs an operation. The signal tells it that nobody waits any more. */
-export type Limited = <T>(operation: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+export interface Limited {
+  /** The signal tells the operation that nobody waits any more. */
+  run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** The disk is closed. */
+  end(): void;
+}
 
-/** Operations that are short are not measured. */
-const FIRST_LOOK_MS = 1000;
+/** The disk is looked at so often within its limit: one timer for all operations, since an image has many small ones. */
+const LOOKS = 10;
 /** Numbers of requests and sectors that are complete (Documentation/block/stat.rst). Others change while requests are pending. */
 const COMPLETE: readonly number[] = [0, 2, 4, 6, 11, 13, 15];
 function complete(stat: string | null): string {
@@ -26,31 +30,54 @@ export class DiskHangs extends Error {}
 /** A flush may write for long: as long as the disk works, nothing ends. */
 export function limited({ clock, limitMs, stat }: StallLimit): Limited {
   const isKnown = stat() !== null;
+  const waiting = new Set<(error: unknown) => void>();
+  const [closed, unwanted] = [new AbortController(), new AbortController()];
+  let [started, done, isWatched] = [0, 0, false];
   let stalled: DiskHangs | undefined;
-  const silence = async (ended: AbortSignal): Promise<never> => {
-    await clock.sleep(Math.min(FIRST_LOOK_MS, limitMs), ended);
-    for (let before = complete(stat()); ;) {
-      await clock.sleep(limitMs, ended);
-      const now = complete(stat());
-      if (now === before) break;
+
+  async function watch(): Promise<void> {
+    const progress = (): string => `${started} ${done} ${complete(stat())}`;
+    let before = progress();
+    for (let quiet = 0; quiet < LOOKS;) {
+      await clock.sleep(limitMs / LOOKS, closed.signal);
+      const now = progress();
+      quiet = waiting.size > 0 && now === before ? quiet + 1 : 0;
       before = now;
     }
     stalled = new DiskHangs(`the disk hangs: it has done nothing for ${limitMs / 1000} s (ipa-disk-timeout)`);
-    throw stalled;
-  };
-  return async (operation) => {
-    // What hangs cannot be taken back. Nothing may follow it.
-    if (stalled) throw stalled;
-    const [ended, gone] = [new AbortController(), new AbortController()];
-    try {
-      return await Promise.race([operation(gone.signal), silence(ended.signal)]);
-    } catch (error) {
-      if (!isKnown || stat() !== null) throw error;
-      throw new Error(`the disk is gone: it was removed, or its controller lost it (${reasonOf(error)})`, { cause: error });
-    } finally {
-      ended.abort();
-      if (stalled) gone.abort();
-    }
+    unwanted.abort();
+    for (const fail of waiting) fail(stalled);
+  }
+  const explained = (error: unknown): unknown =>
+    !isKnown || error === stalled || stat() !== null
+      ? error
+      : new Error(`the disk is gone: it was removed, or its controller lost it (${reasonOf(error)})`, { cause: error });
+  return {
+    end: () => closed.abort(),
+    run: (operation) =>
+      new Promise((resolve, reject) => {
+        // What hangs cannot be taken back. Nothing may follow it.
+        if (stalled) {
+          reject(stalled);
+          return;
+        }
+        started += 1;
+        const fail = (error: unknown): void => {
+          waiting.delete(fail);
+          reject(explained(error) as Error);
+        };
+        waiting.add(fail);
+        operation(unwanted.signal).then((value) => {
+          done += 1;
+          waiting.delete(fail);
+          resolve(value);
+        }, fail);
+        if (isWatched) return;
+        isWatched = true;
+        // Ends with the last operation.
+        watch().catch(() => {});
+      }),
   };
 }
-export const unlimited: Limited = (operation) => operation(new AbortController().signal);
+const { signal: never } = new AbortController();
+export const unlimited: Limited = { run: (operation) => operation(never), end: () => {} };

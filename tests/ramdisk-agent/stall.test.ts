@@ -33,7 +33,7 @@ const outcome = (work: Promise<unknown>): { said: string } => {
 it('an operation ends when the disk has done nothing for the limit, although time is counted', async () => {
   const { clock, limit, set } = watched();
   let told: AbortSignal | undefined;
-  const write = outcome(limit((signal) => ((told = signal), never())));
+  const write = outcome(limit.run((signal) => ((told = signal), never())));
   await clock.advance(LIMIT_MS - 1000);
   set(statOf(1, 1_000_000));
   expect(write.said).toBe('waits');
@@ -42,34 +42,40 @@ it('an operation ends when the disk has done nothing for the limit, although tim
   expect(told!.aborted).toBe(true);
   // Nothing follows what may still happen.
   let runs = false;
-  await expect(limit(async () => void (runs = true))).rejects.toThrow('the disk hangs');
+  await expect(limit.run(async () => void (runs = true))).rejects.toThrow('the disk hangs');
   expect(runs).toBe(false);
 });
 
 it('a flush may last as long as the disk works', async () => {
   const { clock, limit, set } = watched();
-  const flush = outcome(limit(never));
+  const flush = outcome(limit.run(never));
   for (let written = 2; written < 9; written++) {
     set(statOf(written));
-    await clock.advance(LIMIT_MS - 1000);
+    await clock.advance(LIMIT_MS / 2);
   }
   expect(flush.said).toBe('waits');
   await clock.advance(2 * LIMIT_MS);
   expect(flush.said).toContain('the disk hangs');
 });
 
-it('an operation that ends leaves no timer, and its error stays', async () => {
+it('time between operations does not count, and the last one leaves no timer', async () => {
   const { clock, limit } = watched();
-  await expect(limit(async () => 7)).resolves.toBe(7);
-  await expect(limit(() => Promise.reject(new Error('EIO')))).rejects.toThrow(/^EIO$/);
+  await expect(limit.run(async () => 7)).resolves.toBe(7);
+  await expect(limit.run(() => Promise.reject(new Error('EIO')))).rejects.toThrow(/^EIO$/);
   await clock.advance(10 * LIMIT_MS);
-  await expect(limit(async () => 8)).resolves.toBe(8);
+  const late = outcome(limit.run(never));
+  await clock.advance(LIMIT_MS - 1000);
+  expect(late.said).toBe('waits');
+  await expect(limit.run(async () => 8)).resolves.toBe(8);
+  limit.end();
+  await clock.advance(10 * LIMIT_MS);
+  expect(late.said).toBe('waits');
 });
 
 it('an error of a disk that is gone says so', async () => {
   const { limit, set } = watched();
   set(null);
-  await expect(limit(() => Promise.reject(new Error('ENOSPC: no space left on device, write')))).rejects.toThrow(
+  await expect(limit.run(() => Promise.reject(new Error('ENOSPC: no space left on device, write')))).rejects.toThrow(
     'the disk is gone: it was removed, or its controller lost it (ENOSPC: no space left on device, write)',
   );
 });
