@@ -8,7 +8,6 @@ import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { uefiFirmware } from '../../../simulator/qemu/programs';
 import { openMonitor, type QemuMonitor } from '../../../simulator/qemu/monitor';
 import { consoleEnd, until } from '../../../demo/lab/machines';
 import { root } from '../support/venv';
@@ -29,14 +28,13 @@ interface FaultyDisk {
   readonly fails?: { readonly iotype: 'read' | 'write'; readonly sector: number };
 }
 /** By serial number. */
-export const DISKS: Readonly<Record<string, FaultyDisk>> = {
+const DISKS: Readonly<Record<string, FaultyDisk>> = {
   GOOD: { mib: 5 * 1024, device: 'virtio-blk-pci,id=good' },
   LOCKED: { mib: 5 * 1024, device: 'virtio-blk-pci', readOnly: true },
   WORN: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 4096 } },
   DEAF: { mib: 5 * 1024, fails: { iotype: 'read', sector: 0 } },
   EDGE: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 0 } },
   SMALL: { mib: 4, device: 'virtio-blk-pci' },
-  LATE: { mib: 5 * 1024 },
   PULLED: { mib: 5 * 1024, device: 'scsi-hd,id=pulled,bus=scsi0.0' },
 };
 
@@ -71,9 +69,8 @@ function ramdiskWithShell(folder: string, files: Readonly<Record<string, string>
   return initrd;
 }
 
-function diskArguments(folder: string, serials: readonly string[]): readonly string[] {
-  return serials.flatMap((serial) => {
-    const { mib, device, readOnly, fails } = DISKS[serial]!;
+function diskArguments(folder: string): readonly string[] {
+  return Object.entries(DISKS).flatMap(([serial, { mib, device, readOnly, fails }]) => {
     const filename = join(folder, `${serial}.img`);
     writeFileSync(filename, '');
     truncateSync(filename, mib * MiB);
@@ -86,42 +83,35 @@ function diskArguments(folder: string, serials: readonly string[]): readonly str
       'read-only': readOnly === true,
       file: rule ? { driver: 'blkdebug', image: file, 'inject-error': [rule] } : file,
     };
-    const plugged = device && ['-device', `${device},drive=${serial},serial=${serial},werror=report,rerror=report`];
-    return ['-blockdev', JSON.stringify(node), ...(plugged ?? [])];
+    const plugged = device === undefined ? [] : ['-device', `${device},drive=${serial},serial=${serial},werror=report,rerror=report`];
+    return ['-blockdev', JSON.stringify(node), ...plugged];
   });
 }
 
-export interface MachineSettings {
+interface MachineSettings {
   /** Of the kernel's command line. */
   readonly words: readonly string[];
   /** Where the host reaches the agent. */
   readonly agentPort: number;
   /** Of the ramdisk's root folder. */
   readonly files: Readonly<Record<string, string>>;
-  /** Serial numbers. */
-  readonly disks: readonly string[];
-  /** UEFI, and a clock that begins in 2001, which many machines without a battery have. */
-  readonly isOdd: boolean;
 }
 export async function startFaultyMachine(folder: string, settings: MachineSettings): Promise<FaultyMachine> {
-  const { words, agentPort, files, disks, isOdd } = settings;
+  const { words, agentPort, files } = settings;
   mkdirSync(folder);
   const [consoleFile, shellSocket, monitorSocket] = ['console.log', 'shell', 'monitor'].map((name) => join(folder, name)) as [
     string,
     string,
     string,
   ];
-  const { code, variables } = uefiFirmware();
-  const flash = (file: string, more: string) => ['-drive', `if=pflash,format=raw,file=${file}${more}`];
   const groups = [
     ['-machine', 'q35,accel=tcg', '-cpu', 'max', '-m', '768', '-smp', '1', '-nodefaults', '-display', 'none'],
-    isOdd ? ['-rtc', 'base=2001-01-01', ...flash(code, ',readonly=on'), ...flash(variables, ',snapshot=on')] : [],
     ['-serial', `file:${consoleFile}`, '-serial', `unix:${shellSocket},server=on,wait=off`],
     ['-qmp', `unix:${monitorSocket},server=on,wait=off`],
     ['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', ramdiskWithShell(folder, files)],
     ['-append', ['console=ttyS0 no_timer_check mitigations=off cryptomgr.notests nokaslr', `BOOTIF=${MAC}`, ...words].join(' ')],
     ['-netdev', `user,id=n,ipv6=off,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,id=nic,netdev=n,mac=${MAC}`],
-    ['-device', 'virtio-scsi-pci,id=scsi0', ...diskArguments(folder, disks)],
+    ['-device', 'virtio-scsi-pci,id=scsi0', ...diskArguments(folder)],
   ];
   const qemu = spawn('qemu-system-x86_64', groups.flat(), { stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';

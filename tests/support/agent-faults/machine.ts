@@ -38,8 +38,8 @@ export interface MachineFault extends AgentFault {
   readonly steps?: readonly object[];
   /** The agent's program ends while the image is written. `again`: it is started again, as init does. In QEMU, it is killed. */
   readonly ends?: 'again' | 'for good';
-  /** Not every machine has it. QEMU: the boot whose clock begins in 2001. */
-  readonly needs?: 'files' | 'old clock';
+  /** QEMU has no such part. */
+  readonly onlyFiles?: true;
   /** Before the deployment begins; the agent starts again afterwards. */
   readonly before?: (parts: FaultyParts) => Promise<unknown>;
   /** While the image is written slowly. */
@@ -48,14 +48,14 @@ export interface MachineFault extends AgentFault {
 }
 
 /** QEMU kills the agent instead. */
-export const isInQemu = ({ ends, needs }: MachineFault): boolean => ends === undefined && needs !== 'files';
+export const isInQemu = ({ ends, onlyFiles }: MachineFault): boolean => ends === undefined && onlyFiles !== true;
 
 export const FAILED = 'Deploy step deploy.write_image failed on node …. ';
 export const STEP = 'step: deploy.write_image';
 export const COMMAND = 'command: execute_deploy_step (FAILED)';
 export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
 const DOWNLOAD = `${FAILED}Download of image … failed: `;
-export const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
+const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
 export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
 /** These need no QEMU. It gets those that it can have, too. */
 export const AGENT_FAULTS: readonly MachineFault[] = [
@@ -87,7 +87,7 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the store behind the disk is full',
     put: 'ENOSPC for each write',
     disk: 'THIN',
-    needs: 'files',
+    onlyFiles: true,
     text: [
       `${FAILED}Writing image to device /dev/… failed: …ENOSPC: no space left on device, write`,
       STEP,
@@ -158,9 +158,10 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "the machine's clock is wrong",
-    put: 'an image by HTTPS, with a certificate that is valid a year later; in QEMU, a clock that begins in 2001',
+    put: 'an image by HTTPS, with a certificate that is valid a year later; in QEMU, the year 2001',
     image: 'dated',
-    needs: 'old clock',
+    before: ({ guest }) => guest('date -s 2001-01-01'),
+    after: ({ guest }) => guest(`date -s @${Math.round(Date.now() / 1000)}`),
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
   },
   {
