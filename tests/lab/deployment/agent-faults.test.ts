@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { faultyImage, startFaultyImages, type FaultyImages } from '../../support/agent-faults/images';
 import { textOf } from '../../support/agent-faults/fault';
-import { AGENT_FAULTS, type FaultyParts, type ImageMode, isInQemu, type MachineFault } from '../../support/agent-faults/machine';
+import { AGENT_FAULTS, type FaultyParts, type ImageMode, type MachineFault } from '../../support/agent-faults/machine';
 import { QEMU_FAULTS } from '../../support/agent-faults/qemu';
 import { freePort } from '../../support/free-port';
 import { until } from '../../../demo/lab/machines';
@@ -116,10 +116,6 @@ const agentRuns = () => machine.guest('until pidof agent; do sleep 1; done');
 const parts: FaultyParts = {
   guest: (command) => machine.guest(command),
   monitor: (name, args) => machine.monitor.execute(name, args),
-  reset: async () => {
-    await machine.reset();
-    await agentRuns();
-  },
 };
 
 async function failureOf(fault: MachineFault): Promise<string> {
@@ -160,7 +156,9 @@ async function failureOf(fault: MachineFault): Promise<string> {
 }
 
 const only = process.env['AGENT_FAULT'];
-const FAULTS = [...AGENT_FAULTS.filter(isInQemu), ...QEMU_FAULTS].filter(({ name }) => only === undefined || new RegExp(only).test(name));
+const FAULTS = [...AGENT_FAULTS.filter(({ inQemu }) => inQemu), ...QEMU_FAULTS].filter(
+  ({ name }) => only === undefined || new RegExp(only).test(name),
+);
 
 /** A deployment that goes on, or ended well, must not hinder the next fault. */
 afterEach(async () => {

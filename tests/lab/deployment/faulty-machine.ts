@@ -42,8 +42,6 @@ export interface FaultyMachine {
   /** Runs a command of the shell in the ramdisk. @returns its output */
   readonly guest: (command: string) => Promise<string>;
   readonly monitor: QemuMonitor;
-  /** Resets the machine, and waits for the shell. */
-  readonly reset: () => Promise<void>;
   console(): string;
   stop(): Promise<void>;
 }
@@ -126,10 +124,6 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
   return {
     guest: shell.run,
     monitor,
-    reset: async () => {
-      await monitor.execute('system_reset');
-      await shell.again();
-    },
     console: () => consoleEnd({ consoleFile }),
     stop: async () => {
       shell.close();
@@ -141,37 +135,25 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
   };
 }
 
-interface Shell {
-  readonly run: FaultyMachine['guest'];
-  /** Waits for the shell of the next boot. */
-  readonly again: () => Promise<void>;
-  readonly close: () => void;
-}
-function createShell(socket: Socket, describe: () => string): Shell {
+function createShell(socket: Socket, describe: () => string): { readonly run: FaultyMachine['guest']; readonly close: () => void } {
   let said = '';
   let count = 0;
   socket.setEncoding('utf8');
   socket.on('data', (part: string) => (said += part));
   socket.on('error', () => {});
   /** What is sent before the shell runs is lost. */
-  const begin = async (): Promise<void> => {
-    const mark = `up-${(count += 1)}-42`;
-    await until(
-      PATIENCE,
-      () => `a shell\n${describe()}`,
-      async () => {
-        if (said.includes(mark)) return true;
-        socket.write(`echo up-${count}-$((40 + 2))\n`);
-        await delay(1000);
-        return said.includes(mark);
-      },
-    );
-  };
-  let up = begin();
+  const up = until(
+    PATIENCE,
+    () => `a shell\n${describe()}`,
+    async () => {
+      socket.write('echo up-$((40 + 2))\n');
+      await delay(1000);
+      return said.includes('up-42');
+    },
+  );
   up.catch(() => {});
   return {
     close: () => socket.destroy(),
-    again: () => (up = begin()),
     async run(command) {
       await up;
       const mark = `end-${(count += 1)}-`;

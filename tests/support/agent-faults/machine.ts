@@ -9,8 +9,6 @@ export interface FaultyParts {
   readonly guest: (command: string) => Promise<string>;
   /** Sends a command of QEMU's monitor. */
   readonly monitor: (command: string, args?: object) => Promise<void>;
-  /** Resets the machine, and waits until its agent runs. */
-  readonly reset: () => Promise<void>;
 }
 /**
  * How the image's server answers. `slow`: a minute for the image. `elsewhere`: redirects to a name that does not exist. `closed`: to a port
@@ -36,19 +34,16 @@ export interface MachineFault extends AgentFault {
   readonly image?: ImageMode;
   readonly instance?: Readonly<Record<string, unknown>>;
   readonly steps?: readonly object[];
-  /** The agent's program ends while the image is written. `again`: it is started again, as init does. In QEMU, it is killed. */
+  /** The agent's program ends while the image is written. `again`: it is started again, as init does. */
   readonly ends?: 'again' | 'for good';
-  /** QEMU has no such part. */
-  readonly onlyFiles?: true;
+  /** The lab puts it into QEMU too. */
+  readonly inQemu?: true;
   /** Before the deployment begins; the agent starts again afterwards. */
   readonly before?: (parts: FaultyParts) => Promise<unknown>;
   /** While the image is written slowly. */
   readonly during?: (parts: FaultyParts) => Promise<unknown>;
   readonly after?: (parts: FaultyParts) => Promise<unknown>;
 }
-
-/** QEMU kills the agent instead. */
-export const isInQemu = ({ ends, onlyFiles }: MachineFault): boolean => ends === undefined && onlyFiles !== true;
 
 export const FAILED = 'Deploy step deploy.write_image failed on node …. ';
 export const STEP = 'step: deploy.write_image';
@@ -57,18 +52,20 @@ export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
 const DOWNLOAD = `${FAILED}Download of image … failed: `;
 const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
 export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
-/** These need no QEMU. It gets those that it can have, too. */
+/** These need no QEMU. */
 export const AGENT_FAULTS: readonly MachineFault[] = [
   {
     name: 'the root disk is missing',
     put: 'a root device hint that no disk matches',
     disk: 'NONE',
+    inQemu: true,
     text: [`${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`, STEP, COMMAND, ...LOG],
   },
   {
     name: 'the root disk is too small',
     put: 'a disk of 4 MiB, and an image of 8 MiB',
     disk: 'SMALL',
+    inQemu: true,
     text: [
       `${FAILED}the image of 8388608 bytes is larger than the disk /dev/… of 4194304 bytes`,
       STEP,
@@ -81,13 +78,13 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the root disk is write-protected',
     put: 'a read-only disk',
     disk: 'LOCKED',
+    inQemu: true,
     text: [`${FAILED}Device /dev/… is write-protected`, STEP, COMMAND, 'concerns: disk /dev/… (serial LOCKED, 5.0 GiB)', ...LOG],
   },
   {
     name: 'the store behind the disk is full',
     put: 'ENOSPC for each write',
     disk: 'THIN',
-    onlyFiles: true,
     text: [
       `${FAILED}Writing image to device /dev/… failed: …ENOSPC: no space left on device, write`,
       STEP,
@@ -100,6 +97,7 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the checksum of the image is wrong',
     put: 'a SHA-256 of another file',
     instance: { image_os_hash_value: '0'.repeat(64) },
+    inQemu: true,
     text: [
       `${FAILED}Image failed to verify against checksum. location: /dev/…; image ID: …; image checksum: 000…000; verification checksum: …`,
       STEP,
@@ -112,18 +110,21 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the image is missing on its server',
     put: '404 for the image',
     image: 'missing',
+    inQemu: true,
     text: [`${DOWNLOAD}Received status code 404 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server has an error",
     put: '500 for the image',
     image: 'broken',
+    inQemu: true,
     text: [`${DOWNLOAD}Received status code 500 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server refuses connections",
     put: 'a port that nobody listens on',
     image: 'closed',
+    inQemu: true,
     text: [`${DOWNLOAD}URL: http://…. Error: …connect ECONNREFUSED …:…`, STEP, COMMAND, NIC, ...LOG],
   },
   {
@@ -158,10 +159,8 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "the machine's clock is wrong",
-    put: 'an image by HTTPS, with a certificate that is valid a year later; in QEMU, the year 2001',
+    put: 'an image by HTTPS, with a certificate that is valid a year later',
     image: 'dated',
-    before: ({ guest }) => guest('date -s 2001-01-01'),
-    after: ({ guest }) => guest(`date -s @${Math.round(Date.now() / 1000)}`),
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
   },
   {

@@ -184,22 +184,4 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     steps: LIMITED,
     text: SILENT,
   },
-  {
-    name: 'the kernel panics',
-    put: 'a crash by sysrq while the image is written',
-    image: 'slow',
-    during: ({ guest }) => guest('(sleep 1; echo c > /proc/sysrq-trigger) &'),
-    after: ({ reset }) => reset(),
-    steps: LIMITED,
-    text: SILENT,
-  },
-  {
-    name: 'the machine restarts',
-    put: 'system_reset while the image is written',
-    image: 'slow',
-    during: ({ monitor }) => monitor('system_reset'),
-    after: ({ reset }) => reset(),
-    steps: LIMITED,
-    text: SILENT.map((line) => line.replace('no answer within … s ([agent]command_timeout)', '')),
-  },
 ];

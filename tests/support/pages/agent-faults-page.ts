@@ -1,6 +1,6 @@
 /** The faults of docs/agent-failures.md, which tests put in, with the texts that they check. */
 import type { AgentFault } from '../agent-faults/fault';
-import { AGENT_FAULTS, isInQemu } from '../agent-faults/machine';
+import { AGENT_FAULTS } from '../agent-faults/machine';
 import { QEMU_FAULTS } from '../agent-faults/qemu';
 import { STAND_IN_FAULTS } from '../agent-faults/stand-in';
 
@@ -10,7 +10,7 @@ const title = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 /** What follows the heading `## Tested faults`. */
 export function agentFaultsPage(): string {
   const rows: readonly (readonly [fault: AgentFault, where: string])[] = [
-    ...AGENT_FAULTS.map((fault) => [fault, isInQemu(fault) ? 'the agent; QEMU' : 'the agent'] as const),
+    ...AGENT_FAULTS.map((fault) => [fault, fault.inQemu ? 'the agent; QEMU' : 'the agent'] as const),
     ...QEMU_FAULTS.map((fault) => [fault, 'QEMU'] as const),
     ...STAND_IN_FAULTS.map((fault) => [fault, 'a stand-in'] as const),
   ];
