@@ -64,7 +64,7 @@ export function limited({ clock, limitMs, stat }: StallLimit): Limited {
         started += 1;
         const fail = (error: unknown): void => {
           waiting.delete(fail);
-          reject(explained(error) as Error);
+          reject(explained(error));
         };
         waiting.add(fail);
         operation(unwanted.signal).then((value) => {
