@@ -48,10 +48,11 @@ export function limited({ clock, limitMs, stat }: StallLimit): Limited {
     unwanted.abort();
     for (const fail of waiting) fail(stalled);
   }
-  const explained = (error: unknown): unknown =>
-    !isKnown || error === stalled || stat() !== null
-      ? error
-      : new Error(`the disk is gone: it was removed, or its controller lost it (${reasonOf(error)})`, { cause: error });
+  const explained = (error: unknown): Error => {
+    if (isKnown && error !== stalled && stat() === null)
+      return new Error(`the disk is gone: it was removed, or its controller lost it (${reasonOf(error)})`, { cause: error });
+    return error instanceof Error ? error : new Error(reasonOf(error), { cause: error });
+  };
   return {
     end: () => closed.abort(),
     run: (operation) =>
