@@ -2,7 +2,6 @@
 import type { JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
-import { openToRead } from './disk/guard';
 import { rootDisk } from '../model/agent/root-disk';
 import { AgentError, type ErrorType } from '../model/agent/errors';
 import { concerning, describeDisk } from '../model/agent/subject';
@@ -11,7 +10,7 @@ import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
-import { disksOf, type Machine, syncDisks } from './machine';
+import { disksOf, type Machine, openDiskToRead, syncDisks } from './machine';
 import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
 
@@ -119,7 +118,7 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
   );
 }
 async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean): Promise<null> {
-  const device = await openToRead(disk);
+  const device = await openDiskToRead(machine, disk);
   try {
     const loader = await installBootEntry(device, machine.run, machine.tree, machine.temporary);
     machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
@@ -150,7 +149,7 @@ async function loadKernel(machine: Machine, { boot_mode: wanted }: JsonObject): 
   const mode = bootMode(machine.tree);
   if (typeof wanted === 'string' && wanted !== mode)
     throw new AgentError('CommandExecutionError', `The machine runs in boot mode ${mode}, and the instance needs ${wanted}`);
-  const device = await openToRead(rootDisk(disksOf(machine), machine.state.node));
+  const device = await openDiskToRead(machine, rootDisk(disksOf(machine), machine.state.node));
   try {
     const loaded = await loadImageKernel(device, machine);
     machine.log.info(`Loaded the kernel ${String(loaded['kernel'])}, as ${String(loaded['from'])} says`);

@@ -25,8 +25,8 @@ export interface Kept {
   setIdentity(identity: Identity): void;
   /** A user of the rescue system must not find the token. */
   forget(): void;
-  /** Why the agent before ended; null: this is the first. */
-  howTheLastEnded(run: Run): Promise<string | null>;
+  /** Why the agent before ended; null: this is the first. Asked once by each agent. @param pid of this agent */
+  howTheLastEnded(run: Run, pid: number): Promise<string | null>;
 }
 
 /** Bytes of the log. */
@@ -34,6 +34,7 @@ const MAX_LOG = 256 * 1024;
 const MAX_LINE = 4096;
 /** init writes the exit status of the agent there. */
 const ENDED = 'agent-ended';
+const PID = 'agent-pid';
 const KEYS = ['node', 'address', 'token', 'certificate', 'privateKey'] as const;
 
 /** @param folder in memory, for root only: /run */
@@ -64,11 +65,15 @@ export function createKept(folder: string): Kept {
     forget: () => {
       for (const path of [log, identity]) attempt(() => rmSync(path, { force: true }));
     },
-    async howTheLastEnded(run) {
+    async howTheLastEnded(run, pid) {
+      const last = (read(join(folder, PID)) ?? '').trim();
+      attempt(() => writeFileSync(join(folder, PID), String(pid)));
       const status = Number(read(join(folder, ENDED)) ?? NaN);
       if (Number.isNaN(status)) return null;
       const killed = status > 128 ? ` (killed by signal ${status - 128})` : '';
-      const kernel = (await run('dmesg', []).catch(() => '')).split('\n').findLast((line) => /out of memory: killed process/i.test(line));
+      const kernel = (await run('dmesg', []).catch(() => ''))
+        .split('\n')
+        .findLast((line) => line.includes(`ut of memory: Killed process ${last} (`));
       return `The agent before ended with status ${status}${killed}${kernel === undefined ? '' : `; the kernel: ${kernel.trim()}`}`;
     },
   };

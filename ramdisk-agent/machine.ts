@@ -6,7 +6,7 @@ import type { JsonObject } from '../model/records';
 import type { DiscoveredService } from '../wire/dns/mdns';
 import type { Device } from './disk/device';
 import type { Fetching } from './disk/download';
-import { openToWrite, protectsShared } from './disk/guard';
+import { openToRead, openToWrite, protectsShared } from './disk/guard';
 import { findDisks, type FoundDisk, mediaOf } from './inventory/disks';
 import type { HostEnvironment } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
@@ -52,10 +52,13 @@ interface MachineState {
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */
 export const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
 
+const patience = ({ tree, clock, parameters }: Machine) => ({ tree, clock, limitMs: parameters.diskTimeout * 1000 });
+export const openDiskToRead = (machine: Machine, disk: Parameters<typeof openToRead>[0]): Promise<Device> =>
+  openToRead(disk, patience(machine));
 /** Throws what openToWrite throws: the disk may hold shared storage. */
 export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[0]): Promise<Device> =>
   openToWrite(disk, {
-    tree: machine.tree,
+    ...patience(machine),
     run: machine.run,
     media: mediaOf(machine),
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),

@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
   log.info(`Agent started, ${process.uptime().toFixed(1)} s after its program, ${uptime().toFixed(0)} s after the kernel`);
-  const before = await kept.howTheLastEnded(run);
+  const before = await kept.howTheLastEnded(run, process.pid);
   if (before !== null) log.warn(before);
   const caFile = parameters.caFile ?? (existsSync(ADDED_CA) ? ADDED_CA : null);
   const machine: Machine = {

@@ -37,6 +37,8 @@ const ROWS = {
   hardwareDelay: { parameter: 'ipa-hardware-initialization-delay', kind: 'number', default: 0 },
   diskWaitAttempts: { parameter: 'ipa-disk-wait-attempts', kind: 'number', default: 10 },
   diskWaitDelay: { parameter: 'ipa-disk-wait-delay', kind: 'number', default: 3 },
+  /** A disk that does nothing for this time, while it is read or written, hangs. The kernel's own limits, if any, end before it. */
+  diskTimeout: { parameter: 'ipa-disk-timeout', kind: 'number', default: 300 },
   /** Accepts any certificate of the API and of image servers. */
   insecure: { parameter: 'ipa-insecure', kind: 'flag', default: false },
   /** PEM file in the ramdisk with certificate authorities that replace the usual ones. Default: those that the server added, if any. */

@@ -1,7 +1,7 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
-import { isReadOnly, openToRead } from './disk/guard';
+import { isReadOnly } from './disk/guard';
 import { rootDisk, usableDisks } from '../model/agent/root-disk';
 import type { SourceDisk } from './disk/clusters';
 import { pathsOf } from './disk/efi';
@@ -17,7 +17,7 @@ import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
 import { type FoundDisk, mediaOf } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, type Machine, openDisk, waitForRootDisk } from './machine';
+import { disksOf, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
@@ -145,7 +145,7 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       retryIntervalMs: parameters.imageRetryInterval * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
-      rescan: () => rescan(run, disk.name, clock),
+      rescan: () => rescan(machine, disk.name),
       newGuid: machine.newUuid,
       conversion: { run, temporary: machine.temporary },
       progress,
@@ -170,7 +170,7 @@ async function withSaved(
   work: (device: SourceDisk) => Promise<object>,
 ): Promise<JsonObject> {
   const disk = await savedDisk(machine, rootDevice);
-  const device = await openToRead(disk);
+  const device = await openDiskToRead(machine, disk);
   const { run, log, temporary, tree, fetching } = machine;
   const tools = { run, log, temporary, signal: fetching.signal, partition: pathsOf(tree, disk.name).partition };
   try {

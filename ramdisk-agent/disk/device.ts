@@ -1,6 +1,8 @@
 /** A disk for reading and writing bytes; in tests a plain file. */
 import { open } from 'node:fs/promises';
+import { reasonOf } from '../../model/errors';
 import type { Run } from '../system/run';
+import { DiskHangs, type Limited, unlimited } from './stall';
 
 export interface Device {
   readonly path: string;
@@ -29,6 +31,8 @@ interface DeviceOptions {
   readonly mode: 'read' | 'write';
   /** With `run`, the kernel writes long ranges of zeros (blkdiscard --zeroout), by the disk's own function if possible. */
   readonly run?: Run;
+  /** Reads, writes and flushes reject when the disk hangs. Programs do not: to erase itself, a disk may work for hours without a sign. */
+  readonly limit?: Limited;
 }
 
 const MiB = 2 ** 20;
@@ -38,13 +42,13 @@ const LONG = 4 * MiB;
 const ALIGNMENT = 4096;
 
 /** Only disk/guard.ts and tests call it. */
-export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOptions): Promise<Device> {
+export async function openDevice({ path, size, sectorSize, mode, run, limit = unlimited }: DeviceOptions): Promise<Device> {
   const file = await open(path, mode === 'read' ? 'r' : 'r+');
   const write = async (bytes: Uint8Array, position: number): Promise<void> => {
     if (position < 0 || position + bytes.length > size)
       throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
     for (let done = 0; done < bytes.length;) {
-      done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+      done += (await limit.run(() => file.write(bytes, done, bytes.length - done, position + done))).bytesWritten;
     }
   };
   const writeZeros = async (position: number, length: number): Promise<void> => {
@@ -59,7 +63,11 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       const bytes = room && room.length >= present ? room.subarray(0, present) : Buffer.alloc(present);
       let done = 0;
       while (done < bytes.length) {
-        const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+        const { bytesRead } = await limit
+          .run(() => file.read(bytes, done, bytes.length - done, position + done))
+          .catch((error: unknown) => {
+            throw new Error(`${path} cannot be read at ${position + done}: ${reasonOf(error)}`, { cause: error });
+          });
         if (bytesRead === 0) break;
         done += bytesRead;
       }
@@ -72,12 +80,17 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       const kernelDoes =
         run !== undefined &&
         end - start >= LONG &&
-        (await run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
-          timeoutMs: DAY,
-        }).then(
-          () => true,
-          () => false,
-        ));
+        (await limit
+          .run((signal) =>
+            run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
+              timeoutMs: DAY,
+              signal,
+            }),
+          )
+          .then(
+            () => true,
+            () => false,
+          ));
       if (!kernelDoes) return writeZeros(position, length);
       await writeZeros(position, start - position);
       await writeZeros(end, position + length - end);
@@ -86,8 +99,19 @@ export async function openDevice({ path, size, sectorSize, mode, run }: DeviceOp
       if (run === undefined || mode === 'read') throw new Error(`${path} is not open for ${program}`);
       return run(program, [...args, path], { timeoutMs: DAY });
     },
-    flush: () => file.sync(),
-    close: () => file.close(),
+    flush: () => limit.run(() => file.sync()),
+    async close() {
+      // Ends after the operations before it.
+      const closing = file.close();
+      closing.catch(() => {});
+      try {
+        await limit.run(() => closing);
+      } catch (error) {
+        if (!(error instanceof DiskHangs)) throw error;
+      } finally {
+        limit.end();
+      }
+    },
   };
 }
 

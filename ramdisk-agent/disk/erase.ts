@@ -12,6 +12,7 @@ import type { Device } from './device';
 import { isReadOnly } from './guard';
 import { wipeEdges } from './image';
 import { readPartitions } from './partitions';
+import { usersOf } from './users';
 
 type ErasedDisk = Pick<FoundDisk, 'name' | 'size' | 'tran' | 'logical_sectors'>;
 export interface Erasing {
@@ -124,16 +125,16 @@ export async function eraseMetadata({ disk, open, query, tree, clock, log }: Era
   } finally {
     await device.close();
   }
-  await rescan(query, disk.name, clock);
+  await rescan({ run: query, tree, clock }, disk.name);
 }
 
 const RESCANS = 10;
 const RESCAN_PAUSE_MS = 500;
 /**
  * Makes the kernel read the partition table again. The partitions of a multipath device are devices of their own, which kpartx makes. Who
- * looks at a partition meanwhile, such as a scan of the kernel's own, makes the disk busy for a moment.
+ * looks at a partition meanwhile, such as a scan of the kernel's own, makes the disk busy for a moment. An error names who uses it for longer.
  */
-export async function rescan(run: Run, disk: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
+export async function rescan({ run, tree, clock }: Pick<Erasing, 'tree' | 'clock'> & { readonly run: Run }, disk: string): Promise<void> {
   const [program, words] = disk.startsWith('/dev/dm-')
     ? (['kpartx', ['-u', '-s', '-p', '-part', disk]] as const)
     : (['blockdev', ['--rereadpt', disk]] as const);
@@ -141,7 +142,10 @@ export async function rescan(run: Run, disk: string, clock: Pick<Clock, 'sleep'>
     { clock },
     () => run(program, [...words]),
     (_, attempt) => (attempt < RESCANS ? RESCAN_PAUSE_MS : undefined),
-  );
+  ).catch((error: unknown) => {
+    const users = usersOf(tree, disk);
+    throw users.length === 0 ? error : new Error(`the disk is in use: ${users.join(', ')}: ${reasonOf(error)}`, { cause: error });
+  });
 }
 
 /** Secure erase setting (NVMe base specification §5.14): 2 cryptographic, 1 user data, 0 no format command. */

@@ -4,16 +4,21 @@
  * their data.
  */
 import { AgentError } from '../../model/agent/errors';
+import { concerning, describeDisk } from '../../model/agent/subject';
 import type { JsonObject } from '../../model/records';
 import type { FoundDisk } from '../inventory/disks';
 import type { Run } from '../system/run';
 import type { Tree } from '../system/tree';
 import { type Device, openDevice } from './device';
 import { partitionsForGuard } from './partitions';
+import { type Limited, limited, type StallLimit } from './stall';
 
-type OpenedDisk = Pick<FoundDisk, 'name' | 'size' | 'logical_sectors'>;
-interface Guard {
+type OpenedDisk = Pick<FoundDisk, 'name' | 'size' | 'logical_sectors'> & Partial<Pick<FoundDisk, 'serial' | 'wwn' | 'model'>>;
+/** How long a disk may do nothing. */
+interface Patience extends Omit<StallLimit, 'stat'> {
   readonly tree: Tree;
+}
+interface Guard extends Patience {
   readonly run: Run;
   /** Disks that carry what the ramdisk is booted from or configured by. */
   readonly media: readonly string[];
@@ -35,17 +40,26 @@ const SIGNATURES: readonly (readonly [number, string, string])[] = [
   [2 * MiB, '5ef1ab2f', 'VMware VMFS file system'],
 ];
 
-const deviceOf = ({ name, size, logical_sectors: sectors }: OpenedDisk) => ({ path: name, size, sectorSize: sectors ?? 512 });
-export const openToRead = (disk: OpenedDisk): Promise<Device> => openDevice({ ...deviceOf(disk), mode: 'read' });
+const attribute = (tree: Tree, { name }: OpenedDisk, file: string): string | null =>
+  tree.text(`/sys/block/${name.slice('/dev/'.length).replaceAll('/', '!')}/${file}`);
+/** Errors name the disk, whatever work they end. */
+function deviceOf(disk: OpenedDisk, { tree, clock, limitMs }: Patience) {
+  const limit = limited({ clock, limitMs, stat: () => attribute(tree, disk, 'stat') });
+  const subject = (): string => describeDisk(disk);
+  const named: Limited = { end: () => limit.end(), run: (operation) => concerning(subject, () => limit.run(operation)) };
+  return { path: disk.name, size: disk.size, sectorSize: disk.logical_sectors ?? 512, limit: named };
+}
+export const openToRead = (disk: OpenedDisk, patience: Patience): Promise<Device> =>
+  openDevice({ ...deviceOf(disk, patience), mode: 'read' });
 
-export const isReadOnly = (tree: Tree, { name }: OpenedDisk): boolean =>
-  tree.text(`/sys/block/${name.slice('/dev/'.length).replaceAll('/', '!')}/ro`) === '1';
+export const isReadOnly = (tree: Tree, disk: OpenedDisk): boolean => attribute(tree, disk, 'ro') === '1';
 
 /** Throws ProtectedDeviceError for shared storage and media of the ramdisk, CommandExecutionError for a write-protected disk. */
-export async function openToWrite(disk: OpenedDisk, { tree, run, media, protectsShared }: Guard): Promise<Device> {
+export async function openToWrite(disk: OpenedDisk, guard: Guard): Promise<Device> {
+  const { tree, run, media, protectsShared } = guard;
   if (media.includes(disk.name)) throw refusal(disk.name, 'medium of the ramdisk');
   if (isReadOnly(tree, disk)) throw new AgentError('CommandExecutionError', `Device ${disk.name} is write-protected`);
-  const device = await openDevice({ ...deviceOf(disk), mode: 'write', run });
+  const device = await openDevice({ ...deviceOf(disk, guard), mode: 'write', run });
   try {
     const shared = protectsShared ? await sharedStorageOn(device) : undefined;
     if (shared !== undefined) throw refusal(disk.name, shared);

@@ -88,7 +88,7 @@ async function stream(options: WriteOptions, known: Checksum): Promise<void> {
     const sink = withDeferredHead(options.device);
     if (number > 1) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
     await streamOnce(options, sink, checksum);
-    await sink.commit();
+    await written(() => sink.commit(), options);
   };
   await retry({ clock: options.clock, signal: options.fetching.signal }, attempt, (error, number) => {
     if (!(error instanceof AgentError && REPEATED.includes(error.type)) || number > options.retries) return undefined;

@@ -1,5 +1,6 @@
 /** What the guard of disks refuses, and that there is no way around it. */
 import { readFileSync } from 'node:fs';
+import { systemClock } from '../../model/clock';
 import { sourceFiles } from '../../scripts/checks/sources.js';
 import type { Device } from '../../ramdisk-agent/disk/device';
 import { withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';
@@ -9,7 +10,14 @@ import { fileDevice, fileTree } from './support';
 
 const MiB = 2 ** 20;
 const SIZE = 20 * MiB;
-const nothing = { tree: tree(fileTree({ empty: '' })), run: async () => '', media: [], protectsShared: true };
+const nothing = {
+  tree: tree(fileTree({ empty: '' })),
+  clock: systemClock,
+  limitMs: 60_000,
+  run: async () => '',
+  media: [],
+  protectsShared: true,
+};
 type Prepare = (device: Device) => Promise<void>;
 async function diskWith(prepare: Prepare, sectorSize = 512) {
   const device = await fileDevice(SIZE, sectorSize);

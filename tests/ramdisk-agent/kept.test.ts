@@ -36,12 +36,13 @@ it('takes no identity that is damaged, and fails for no folder', () => {
 it("tells how the last agent ended, with the kernel's words if it was out of memory", async () => {
   const path = folder();
   const kept = createKept(path);
-  expect(await kept.howTheLastEnded(async () => '')).toBeNull();
+  expect(await kept.howTheLastEnded(async () => '', 70)).toBeNull();
   writeFileSync(join(path, 'agent-ended'), '137\n');
-  expect(await kept.howTheLastEnded(async () => Promise.reject(new Error('no dmesg')))).toBe(
+  expect(await kept.howTheLastEnded(async () => Promise.reject(new Error('no dmesg')), 70)).toBe(
     'The agent before ended with status 137 (killed by signal 9)',
   );
-  expect(await kept.howTheLastEnded(async () => 'a\n[1.0] Out of memory: Killed process 70 (agent)\nb')).toMatch(
-    /signal 9\); the kernel: \[1\.0\] Out of memory: Killed process 70 \(agent\)$/,
-  );
+  const dmesg = async () => 'a\n[1.0] Out of memory: Killed process 70 (agent)\nb';
+  expect(await kept.howTheLastEnded(dmesg, 71)).toMatch(/signal 9\); the kernel: \[1\.0\] Out of memory: Killed process 70 \(agent\)$/);
+  // The one after it ended for another reason.
+  expect(await kept.howTheLastEnded(dmesg, 72)).toMatch(/\(killed by signal 9\)$/);
 });

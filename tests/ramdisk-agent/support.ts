@@ -51,12 +51,17 @@ export function fakeClock(start = 1_700_000_000_000): FakeClock {
     now: () => now,
     sleep: (milliseconds, signal) =>
       new Promise((resolve, reject) => {
-        const sleeper = { due: now + milliseconds, wake: resolve };
-        sleepers.push(sleeper);
-        signal?.addEventListener('abort', () => {
+        const aborted = (): void => {
           sleepers = sleepers.filter((candidate) => candidate !== sleeper);
-          reject(signal.reason as Error);
-        });
+          reject(signal!.reason as Error);
+        };
+        const wake = (): void => {
+          signal?.removeEventListener('abort', aborted);
+          resolve();
+        };
+        const sleeper = { due: now + milliseconds, wake };
+        sleepers.push(sleeper);
+        signal?.addEventListener('abort', aborted);
       }),
     async advance(milliseconds) {
       const end = now + milliseconds;

@@ -333,3 +333,23 @@ it.each<[string, Buffer]>([
 ])('formatOf detects %s', (format, content) => {
   expect(formatOf(content.subarray(0, HEAD_LENGTH))).toBe(format);
 });
+
+it('says which disk cannot be written, whatever fails: a write, or the flush before the partition table', async () => {
+  for (const name of ['write', 'flush'] as const) {
+    const device = await fileDevice(16 * MiB);
+    let calls = 0;
+    // The first operations wipe the edges.
+    const failing: Device = {
+      ...device,
+      [name]: (...given: Parameters<Device[typeof name]>) =>
+        ++calls > (name === 'write' ? 3 : 1)
+          ? Promise.reject(new Error('EIO: i/o error'))
+          : (device[name] as (...args: typeof given) => Promise<void>)(...given),
+    };
+    const { result } = await write({}, { device: failing });
+    await expect(result).rejects.toMatchObject({
+      type: 'ImageWriteError',
+      message: expect.stringContaining(`Writing image to device ${device.path} failed: EIO: i/o error`) as string,
+    });
+  }
+});

@@ -99,6 +99,6 @@ it('reads the members that requests of agents need, and masks a large config dri
   const { driver_info: info, driver_internal_info: internal } = await store.nodes.findAgent(uuid);
   expect([info, internal]).toEqual([{ fast_track: true }, { agent_url: 'https://[::1]', agent_secret_token: 'secret' }]);
   const { driver_info: known, driver_internal_info: token } = await store.nodes.findLookup(uuid);
-  expect([known, token]).toEqual([{ fast_track: true }, { agent_secret_token: 'secret' }]);
+  expect([known, token]).toEqual([{ fast_track: true }, { agent_secret_token: 'secret', agent_url: 'https://[::1]' }]);
   expect((await store.nodes.answered(uuid))?.instance_info).toEqual({ configdrive: '******', other: 1 });
 });

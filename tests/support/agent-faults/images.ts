@@ -1,5 +1,6 @@
 /** An image server that misbehaves. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecure } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -59,6 +60,16 @@ export async function startFaultyImages(
   const modes: Readonly<Record<ImageMode, (response: ServerResponse) => void>> = {
     whole,
     blank: (response) => void begun(response).end(Buffer.alloc(image.length)),
+    endless: (response) => {
+      const send = async (): Promise<void> => {
+        response.writeHead(200);
+        for (let sent = 0; sent < 64 && !response.destroyed; sent++) {
+          if (!response.write(image)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+        }
+        response.end();
+      };
+      void send();
+    },
     missing: (response) => void response.writeHead(404).end(),
     broken: (response) => void response.writeHead(500).end(),
     cut: (response) => void begun(response).write(half, () => response.destroy()),

@@ -1,13 +1,33 @@
 /** Faults that the agent meets while it deploys a machine. */
 import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import type { AgentFault } from './fault';
 
+/** What a row can do to the machine while the image is written. */
+export interface FaultyParts {
+  /** Runs a command of the shell in the ramdisk. */
+  readonly guest: (command: string) => Promise<string>;
+  /** Sends a command of QEMU's monitor. */
+  readonly monitor: (command: string, args?: object) => Promise<void>;
+}
 /**
  * How the image's server answers. `slow`: a minute for the image. `elsewhere`: redirects to a name that does not exist. `closed`: to a port
  * that nobody listens on. `blank`: an image of zeros. `foreign`: to a server whose certificate nobody knows. `dated`: to one whose
- * certificate is known.
+ * certificate is known. `endless`: more than the image, of a length that it does not tell.
  */
-export type ImageMode = 'whole' | 'missing' | 'broken' | 'cut' | 'stalls' | 'slow' | 'blank' | 'elsewhere' | 'closed' | 'foreign' | 'dated';
+export type ImageMode =
+  | 'whole'
+  | 'missing'
+  | 'broken'
+  | 'cut'
+  | 'stalls'
+  | 'slow'
+  | 'blank'
+  | 'elsewhere'
+  | 'closed'
+  | 'foreign'
+  | 'dated'
+  | 'endless';
 export interface MachineFault extends AgentFault {
   /** The serial number in the root device hint. */
   readonly disk?: string;
@@ -16,27 +36,36 @@ export interface MachineFault extends AgentFault {
   readonly steps?: readonly object[];
   /** The agent's program ends while the image is written. `again`: it is started again, as init does. */
   readonly ends?: 'again' | 'for good';
+  /** The lab puts it into QEMU too. */
+  readonly inQemu?: true;
+  /** Before the deployment begins; the agent starts again afterwards. */
+  readonly before?: (parts: FaultyParts) => Promise<unknown>;
+  /** While the image is written slowly. */
+  readonly during?: (parts: FaultyParts) => Promise<unknown>;
+  readonly after?: (parts: FaultyParts) => Promise<unknown>;
 }
 
-const FAILED = 'Deploy step deploy.write_image failed on node …. ';
-const STEP = 'step: deploy.write_image';
-const COMMAND = 'command: execute_deploy_step (FAILED)';
-const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
+export const FAILED = 'Deploy step deploy.write_image failed on node …. ';
+export const STEP = 'step: deploy.write_image';
+export const COMMAND = 'command: execute_deploy_step (FAILED)';
+export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
 const DOWNLOAD = `${FAILED}Download of image … failed: `;
 const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
-const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
-
+export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
+/** These need no QEMU. */
 export const AGENT_FAULTS: readonly MachineFault[] = [
   {
     name: 'the root disk is missing',
     put: 'a root device hint that no disk matches',
     disk: 'NONE',
+    inQemu: true,
     text: [`${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`, STEP, COMMAND, ...LOG],
   },
   {
     name: 'the root disk is too small',
     put: 'a disk of 4 MiB, and an image of 8 MiB',
     disk: 'SMALL',
+    inQemu: true,
     text: [
       `${FAILED}the image of 8388608 bytes is larger than the disk /dev/… of 4194304 bytes`,
       STEP,
@@ -49,6 +78,7 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the root disk is write-protected',
     put: 'a read-only disk',
     disk: 'LOCKED',
+    inQemu: true,
     text: [`${FAILED}Device /dev/… is write-protected`, STEP, COMMAND, 'concerns: disk /dev/… (serial LOCKED, 5.0 GiB)', ...LOG],
   },
   {
@@ -67,6 +97,7 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the checksum of the image is wrong',
     put: 'a SHA-256 of another file',
     instance: { image_os_hash_value: '0'.repeat(64) },
+    inQemu: true,
     text: [
       `${FAILED}Image failed to verify against checksum. location: /dev/…; image ID: …; image checksum: 000…000; verification checksum: …`,
       STEP,
@@ -79,18 +110,21 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the image is missing on its server',
     put: '404 for the image',
     image: 'missing',
+    inQemu: true,
     text: [`${DOWNLOAD}Received status code 404 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server has an error",
     put: '500 for the image',
     image: 'broken',
+    inQemu: true,
     text: [`${DOWNLOAD}Received status code 500 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server refuses connections",
     put: 'a port that nobody listens on',
     image: 'closed',
+    inQemu: true,
     text: [`${DOWNLOAD}URL: http://…. Error: …connect ECONNREFUSED …:…`, STEP, COMMAND, NIC, ...LOG],
   },
   {
@@ -128,6 +162,25 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     put: 'an image by HTTPS, with a certificate that is valid a year later',
     image: 'dated',
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
+  },
+  {
+    name: "the image's server sends more than the disk holds",
+    put: 'an image without a length, and a disk of 4 MiB',
+    disk: 'SMALL',
+    image: 'endless',
+    text: [
+      `${FAILED}Writing image to device /dev/… failed: the image is larger than the disk of 4194304 bytes`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial SMALL, 0.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the config drive is too large',
+    put: 'a config drive of 65 MiB',
+    instance: { configdrive: gzipSync(Buffer.alloc(65 * 2 ** 20)).toString('base64') },
+    text: [`${FAILED}Config drive size exceeds maximum limit of 64MiB.`, STEP, COMMAND, GOOD, ...LOG],
   },
   {
     name: 'the image has no partition table',

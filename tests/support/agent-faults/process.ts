@@ -69,7 +69,7 @@ export async function runAgentProcess({ root, mac, apiUrl, port, authority, now 
   const clock = { ...systemClock, now };
   const kept = createKept(root);
   const log = consoleLog(() => {}, clock, false, { earlier: kept.earlierLines(), also: (line) => kept.addLine(line) });
-  const before = await kept.howTheLastEnded(async () => '');
+  const before = await kept.howTheLastEnded(async () => '', 1);
   if (before !== null) log.warn(before);
   await runAgent(
     {

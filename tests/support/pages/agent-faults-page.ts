@@ -1,6 +1,7 @@
 /** The faults of docs/agent-failures.md, which tests put in, with the texts that they check. */
 import type { AgentFault } from '../agent-faults/fault';
 import { AGENT_FAULTS } from '../agent-faults/machine';
+import { QEMU_FAULTS } from '../agent-faults/qemu';
 import { STAND_IN_FAULTS } from '../agent-faults/stand-in';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
@@ -9,13 +10,15 @@ const title = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 /** What follows the heading `## Tested faults`. */
 export function agentFaultsPage(): string {
   const rows: readonly (readonly [fault: AgentFault, where: string])[] = [
-    ...AGENT_FAULTS.map((fault) => [fault, 'the agent'] as const),
+    ...AGENT_FAULTS.map((fault) => [fault, fault.inQemu ? 'the agent; QEMU' : 'the agent'] as const),
+    ...QEMU_FAULTS.map((fault) => [fault, 'QEMU'] as const),
     ...STAND_IN_FAULTS.map((fault) => [fault, 'a stand-in'] as const),
   ];
   return [
     'Generated from the data of the tests; do not edit below here (`UPDATE_DOCS=1 npx jest tests/drivers/agent-faults-page` writes it).',
     '',
     '- **the agent**: our agent runs in a machine of files (`tests/flows/provisioning/agent-process-faults.test.ts`).',
+    '- **QEMU**: a machine in QEMU boots the ramdisk, and the fault is put into it (`tests/lab/deployment/agent-faults.test.ts`).',
     '- **a stand-in**: a program calls the server in place of the agent (`tests/flows/provisioning/agent-faults.test.ts`).',
     '- An ellipsis stands for what differs each time; a line of only an ellipsis for any number of lines.',
     '',

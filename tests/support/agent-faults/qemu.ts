@@ -1,0 +1,187 @@
+/** Faults that are put into a machine in QEMU. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { COMMAND, FAILED, GOOD, LOG, STEP, type MachineFault } from './machine';
+
+/** A machine has one agent, and maybe another program of it for DHCPv6. */
+const AGENT = '$(pidof agent)';
+const PARTITION = "printf 'o\\nn\\np\\n1\\n\\n\\nw\\n' | fdisk /dev/vda > /dev/null";
+/** The part of a virtio disk that has its limits. */
+const GOOD_DISK = '/machine/peripheral/good/virtio-backend';
+const plugged = (serial: string) => ({ driver: 'scsi-hd', id: serial, bus: 'scsi0.0', drive: serial, serial });
+const NO_LIMITS = { bps: 0, bps_rd: 0, bps_wr: 0, iops: 0, iops_rd: 0, iops_wr: 0 };
+const RESTARTED = 'Deploy step deploy.write_image failed on node …. The agent was restarted while the step ran';
+const LOGS = 'logs: …/logs/…_….tar.gz';
+const END = "end of the agent's log:";
+/** The step's own limit, since the option would also limit the start of the agent. */
+const LIMITED = [{ interface: 'deploy', step: 'write_image', priority: 80, args: {}, timeout: 60 }];
+const SILENT = [
+  'Deploy step deploy.write_image failed: it did not end within its timeout of 60 seconds, and may still run.',
+  STEP,
+  'concerns: NIC (MAC 52:54:00:fa:11:70, address 127.0.0.1)',
+  'agent: last heartbeat at …; asked at https://127.0.0.1:…: …no answer within … s ([agent]command_timeout)',
+  'last boot requests: none by DHCP, TFTP or HTTP',
+];
+
+export const QEMU_FAULTS: readonly MachineFault[] = [
+  {
+    name: 'the disk fails while it is written',
+    put: 'EIO for a sector in the image (blkdebug)',
+    disk: 'WORN',
+    text: [
+      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, …`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial WORN, 5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the disk cannot be read',
+    put: 'EIO for each read of its first sector (blkdebug)',
+    disk: 'DEAF',
+    before: ({ monitor }) => monitor('device_add', plugged('DEAF')),
+    after: ({ monitor }) => monitor('device_del', { id: 'DEAF' }),
+    text: [
+      `${FAILED}Unexpected exception performing deploy step write_image: /dev/… cannot be read at 0: EIO: i/o error, read`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial DEAF, …5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the disk hangs',
+    put: 'writes of one byte each second (block_set_io_throttle), and ipa-disk-timeout=20',
+    disk: 'GOOD',
+    image: 'slow',
+    during: ({ monitor }) => monitor('block_set_io_throttle', { id: GOOD_DISK, ...NO_LIMITS, bps_wr: 1 }),
+    after: ({ monitor }) => monitor('block_set_io_throttle', { id: GOOD_DISK, ...NO_LIMITS }),
+    text: [
+      `${FAILED}Writing image to device /dev/vda failed: the disk hangs: it has done nothing for 20 s (ipa-disk-timeout)`,
+      STEP,
+      COMMAND,
+      GOOD,
+      ...LOG,
+    ],
+  },
+  {
+    name: 'a volume is on the disk',
+    put: 'a device-mapper volume on a partition of the disk',
+    disk: 'GOOD',
+    before: ({ guest }) => guest(`${PARTITION}; dmsetup create archive --table "0 2048 linear /dev/vda1 0"`),
+    after: ({ guest }) => guest('dmsetup remove archive'),
+    text: [
+      `${FAILED}Writing image to device /dev/vda failed: the disk is in use: /dev/vda1 (part of archive): blockdev …busy`,
+      STEP,
+      COMMAND,
+      GOOD,
+      ...LOG,
+    ],
+  },
+  {
+    name: 'a disk cannot be erased',
+    put: 'EIO for its first sector, and the step erase_devices_metadata',
+    disk: 'GOOD',
+    steps: [{ interface: 'deploy', step: 'erase_devices_metadata', priority: 90, args: {} }],
+    text: [
+      'Deploy step deploy.erase_devices_metadata failed on node …. "/dev/…": …EIO: i/o error…',
+      'step: deploy.erase_devices_metadata',
+      COMMAND,
+      'concerns: disk /dev/… (serial EDGE, 5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the disk vanishes while it is written',
+    put: 'device_del of the SCSI disk in the middle of the image',
+    disk: 'PULLED',
+    image: 'slow',
+    during: ({ monitor }) => monitor('device_del', { id: 'pulled' }),
+    text: [
+      `${FAILED}Writing image to device /dev/sda failed: the disk is gone: it was removed, or its controller lost it (…)`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/sda (serial PULLED, …5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the partitions of the disk are in use',
+    put: 'swap on a partition of the disk',
+    disk: 'GOOD',
+    before: ({ guest }) => guest(`${PARTITION}; mkswap /dev/vda1; swapon /dev/vda1`),
+    after: ({ guest }) => guest('swapoff /dev/vda1'),
+    text: [
+      `${FAILED}Writing image to device /dev/vda failed: the disk is in use: /dev/vda1 (swap): blockdev …busy`,
+      STEP,
+      COMMAND,
+      GOOD,
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the agent is killed',
+    put: 'SIGKILL while the image is written',
+    image: 'slow',
+    during: ({ guest }) => guest(`kill -9 ${AGENT}`),
+    text: [RESTARTED, STEP, LOGS, END, '…', '… WARNING The agent before ended with status 137 (killed by signal 9)', '…'],
+  },
+  {
+    name: 'the machine runs out of memory',
+    put: "the kernel's OOM killer, by sysrq, while the image is written",
+    image: 'slow',
+    during: ({ guest }) => guest(`for agent in ${AGENT}; do echo 1000 > /proc/$agent/oom_score_adj; done; echo f > /proc/sysrq-trigger`),
+    text: [
+      RESTARTED,
+      STEP,
+      LOGS,
+      END,
+      '…',
+      '… WARNING The agent before ended with status 137 (killed by signal 9); the kernel: …Out of memory: Killed process …(agent)…',
+      '…',
+    ],
+  },
+  {
+    name: 'the agent hangs',
+    put: 'SIGSTOP while the image is written',
+    image: 'slow',
+    during: ({ guest }) => guest(`kill -STOP ${AGENT}`),
+    steps: LIMITED,
+    text: SILENT,
+  },
+  {
+    name: 'the network link is lost',
+    put: 'set_link off while the image is written',
+    image: 'slow',
+    during: ({ monitor }) => monitor('set_link', { name: 'nic', up: false }),
+    after: ({ monitor }) => monitor('set_link', { name: 'nic', up: true }),
+    steps: LIMITED,
+    text: SILENT,
+  },
+  {
+    name: 'the network link is lost for a while',
+    put: 'set_link off for 15 seconds while the image is written',
+    image: 'slow',
+    during: async ({ monitor }) => {
+      await monitor('set_link', { name: 'nic', up: false });
+      await delay(15_000);
+      await monitor('set_link', { name: 'nic', up: true });
+    },
+    text: [
+      `${FAILED}Download of image … from http://… broke off after … bytes: …http://… sent nothing for … s`,
+      STEP,
+      COMMAND,
+      'concerns: NIC eth0 (MAC 52:54:00:fa:…, no link)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the machine loses its address',
+    put: 'the address is removed while the image is written',
+    image: 'slow',
+    during: ({ guest }) => guest('ip addr flush dev eth0'),
+    after: ({ guest }) => guest('udhcpc -n -q -i eth0 -s /bin/lease > /dev/null 2>&1'),
+    steps: LIMITED,
+    text: SILENT,
+  },
+];
