@@ -27,7 +27,7 @@ const config = (
   ...scope,
   steps: steps.map(({ id, args = {}, ...more }) => ({ interface: id.split('.')[0]!, step: id.split('.')[1]!, args, ...more })),
 });
-const NOTHING: MachineFacts = { bios: [], firmware: [], raidConfig: {} };
+const NOTHING: MachineFacts = { bios: [], firmware: [], networkPorts: [], raidConfig: {} };
 const BIOS = 'bios.apply_configuration';
 const bios = (values: JsonObject): JsonObject => ({ settings: Object.entries(values).map(([name, value]) => ({ name, value })) });
 const rowsOf = (facts: MachineFacts, ...configs: readonly DefaultConfigRecord[]) => defaultRows(mergedDefaults(configs), facts);
