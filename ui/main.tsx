@@ -1,4 +1,5 @@
 /** The page: its frame, the log-in, and the view that the place (the part of the URL after `#`) names. */
+import type { PagePolicy } from '../model/rules/page-policies';
 import { render, type ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { connection, followEvents } from './lib/fleet';
@@ -21,7 +22,7 @@ interface View {
   /** The title in the menu; absent: the menu does not show the view. */
   readonly title?: string;
   /** The menu shows the view only if the user satisfies this policy. */
-  readonly policy?: string;
+  readonly policy?: PagePolicy;
 }
 /** First part of the place → its view. */
 const VIEWS: Readonly<Record<string, View>> = {

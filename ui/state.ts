@@ -1,4 +1,5 @@
 /** State that all views share: the session, the place (the part of the URL after `#`), and the action that waits for confirmation. */
+import type { PagePolicy } from '../model/rules/page-policies';
 import { signal } from '@preact/signals';
 import { createApi, type Session } from './lib/api';
 import type { Action } from './lib/actions';
@@ -22,7 +23,7 @@ export async function loadSession(): Promise<void> {
   session.value = await api.get<Session>('ui/session');
 }
 /** Whether the policy allows the user an operation on a resource of these projects. */
-export function userMay(policy: string, resource?: Owned): boolean {
+export function userMay(policy: PagePolicy, resource?: Owned): boolean {
   const { caller, may: rights } = session.value!;
   return caller !== null && isAllowed(rights, caller.project, policy, resource);
 }

@@ -1,36 +1,10 @@
 /** The policies that allow a user something, so that the page offers nothing that the API would answer with 403. */
 import type { Options } from '../../config/options';
+import { PAGE_POLICIES } from '../../model/rules/page-policies';
 import type { Caller } from '../../policy/caller';
 import type { Target } from '../../policy/vocabulary';
 import type { Auth } from '../pipeline/handler';
 
-/** The policies of what the page offers only to users with the right. It offers everything else to all, and shows the API's errors. */
-const OFFERED = [
-  ...['create', 'delete', 'update', 'set_provision_state', 'set_power_state', 'set_maintenance', 'clear_maintenance'].map(
-    (operation) => `node:${operation}`,
-  ),
-  'node:out_of_service:set',
-  'node:out_of_service:clear',
-  'node:set_boot_device',
-  'node:validate',
-  'node:history:get',
-  'node:inventory:get',
-  'node:bios:get',
-  'node:firmware:get',
-  'node:set_raid_state',
-  'node:traits:list',
-  'node:traits:set',
-  'node:list_all',
-  'node:hardware:get',
-  'node:get_console',
-  'node:set_console_state',
-  'conductor:get',
-  ...['deploy_template', 'runbook', 'allocation', 'image', 'inspection_rule'].flatMap((kind) =>
-    ['get', 'create', 'update', 'delete'].map((operation) => `${kind}:${operation}`),
-  ),
-  'runbook:list',
-  'allocation:list',
-] as const;
 /** With [api]project_admin_can_manage_own_nodes, these policies are enough too. */
 const OF_OWN_NODES: Readonly<Record<string, string>> = {
   'node:create': 'node:create:self_owned_node',
@@ -50,7 +24,7 @@ export const NO_RIGHTS: Rights = { any: [], owned: [], leased: [] };
 export function rightsOf(caller: Caller, auth: Auth, options: Options): Rights {
   const { project } = caller;
   const allowed = (target?: Target): readonly string[] =>
-    OFFERED.filter((policy) => {
+    PAGE_POLICIES.filter((policy) => {
       const own = options['api.project_admin_can_manage_own_nodes'] ? OF_OWN_NODES[policy] : undefined;
       return auth.allowed(caller, policy, target) || (own !== undefined && auth.allowed(caller, own, target));
     });

@@ -78,6 +78,7 @@ export const PARTS = {
   'packages/npm': { groups: [], seconds: 70 },
   'page/console': { groups: ['browser'], seconds: 40 },
   'page/log-in': { groups: ['browser'], seconds: 40 },
+  'page/life': { groups: ['browser'], seconds: 60 },
   'page/page': { groups: ['browser'], seconds: 220 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },

@@ -45,6 +45,8 @@ interface AgentStep {
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
   readonly argsinfo?: JsonObject;
+  /** Only the server gives it arguments, and it checks them itself. */
+  readonly isInternal?: true;
   run(host: CommandHost, params: JsonObject, args: JsonObject): Promise<unknown>;
 }
 
@@ -85,6 +87,7 @@ const STEPS: readonly AgentStep[] = [
     interface: 'deploy',
     priority: { service: 0 },
     abortable: true,
+    isInternal: true,
     run: async (host, params, args) => {
       const { uuid, rootDevice } = readSnapshotArguments(args);
       const node = object(params['node']);
@@ -116,7 +119,7 @@ const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> =>
       const { args, ...step } = object(params['step']);
       const known = STEPS.find((candidate) => candidate.step === step['step'] && candidate.priority[kind] !== undefined);
       if (!known) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(step['step'])}`);
-      const strange = Object.keys(object(args)).filter((name) => !Object.hasOwn(known.argsinfo ?? {}, name));
+      const strange = known.isInternal ? [] : Object.keys(object(args)).filter((name) => !Object.hasOwn(known.argsinfo ?? {}, name));
       if (strange.length > 0)
         throw new AgentError('InvalidCommandParamsError', `${known.step}() got an unexpected argument '${strange[0]}'`);
       return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };

@@ -1,4 +1,5 @@
 /** The actions on nodes, as a table. Ironic's state machine (model/states.ts) determines which provision states allow a verb. */
+import type { PagePolicy } from '../../model/rules/page-policies';
 import { DELETABLE_STATES, nextState, STATES, VERBS, VERBS_OUT_OF_SERVICE, type ProvisionState } from '../../model/states';
 import type { Api } from './api';
 import { imagePatch, typedImage, type NamedImage } from './images';
@@ -19,7 +20,7 @@ export interface Action {
   readonly title: string;
   /** What the action does; the confirmation dialog shows it. */
   readonly effect: string;
-  readonly policy: string;
+  readonly policy: PagePolicy;
   /** Why a node is left out; undefined: the action applies to it. */
   readonly refusal: (row: NodeRow) => string | undefined;
   readonly inputs?: readonly Input[];

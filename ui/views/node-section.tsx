@@ -1,4 +1,5 @@
 /** The sections of a node's view: tables of the API's data about the node, besides its fields. */
+import type { PagePolicy } from '../../model/rules/page-policies';
 import type { JsonObject } from '../../model/json';
 import { differencesOf, neighboursOf, partsOf, validationsOf } from '../lib/inventory';
 import { Scrolled, textOf, timeText, useApi } from './shared';
@@ -9,7 +10,6 @@ interface TableColumn {
   readonly path: string;
 }
 export interface Section {
-  readonly id: string;
   readonly title: string;
   readonly path: (uuid: string) => string;
   /** The rows of the table: the name of a member of the response, or a function that gets them from the response. */
@@ -18,7 +18,7 @@ export interface Section {
   /** The text in place of an empty table. */
   readonly none?: string;
   /** Absent: everyone who may see the node may read the section. */
-  readonly policy?: string;
+  readonly policy?: PagePolicy;
 }
 const columns = (...names: readonly string[]): readonly TableColumn[] =>
   names.map((name) => {
@@ -26,17 +26,16 @@ const columns = (...names: readonly string[]): readonly TableColumn[] =>
     return { path, title };
   });
 const inventory = (uuid: string): string => `v1/nodes/${uuid}/inventory`;
-export const SECTIONS: readonly Section[] = [
-  {
-    id: 'why',
+/** By the word in the URL. */
+export const SECTIONS = {
+  why: {
     policy: 'node:validate',
     title: 'Why',
     path: (uuid) => `v1/nodes/${uuid}/readiness`,
     list: 'checks',
     columns: columns('result', 'code:check', 'message', 'todo:what to do'),
   },
-  {
-    id: 'steps',
+  steps: {
     policy: 'node:validate',
     title: 'Steps',
     path: (uuid) => `v1/nodes/${uuid}/readiness`,
@@ -44,8 +43,7 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('step', 'state', 'note'),
     none: 'No steps run.',
   },
-  {
-    id: 'defaults',
+  defaults: {
     policy: 'node:default_config:get',
     title: 'Default config',
     path: (uuid) => `v1/nodes/${uuid}/default_config`,
@@ -53,24 +51,21 @@ export const SECTIONS: readonly Section[] = [
     columns: columns('step', 'argument', 'value', 'origin', 'now:on the machine', 'state'),
     none: 'There is none: neither for its resource class, nor for its properties, nor for the node.',
   },
-  {
+  history: {
     policy: 'node:history:get',
-    id: 'history',
     title: 'History',
     path: (uuid: string) => `v1/nodes/${uuid}/history?detail=true`,
     list: 'history',
     columns: columns('created_at:time', 'severity', 'event_type:type', 'event', 'user', 'conductor'),
   },
-  {
-    id: 'snapshots',
+  snapshots: {
     policy: 'snapshot:list',
     title: 'Snapshots',
     path: (uuid: string) => `v1/nodes/${uuid}/snapshots`,
     list: 'snapshots',
     columns: columns('created_at:time', 'uuid', 'description', 'state', 'progress', 'size', 'disk', 'last_error:error'),
   },
-  {
-    id: 'ports',
+  ports: {
     title: 'Ports',
     path: (uuid: string) => `v1/nodes/${uuid}/ports/detail`,
     list: 'ports',
@@ -86,16 +81,14 @@ export const SECTIONS: readonly Section[] = [
       'category',
     ),
   },
-  {
-    id: 'inventory',
+  inventory: {
     policy: 'node:inventory:get',
     title: 'Inventory',
     path: inventory,
     list: partsOf,
     columns: columns('part', 'name', 'details'),
   },
-  {
-    id: 'lldp',
+  lldp: {
     policy: 'node:inventory:get',
     title: 'LLDP',
     path: inventory,
@@ -110,38 +103,35 @@ export const SECTIONS: readonly Section[] = [
       'switch_mgmt_addresses:addresses',
     ),
   },
-  {
+  changes: {
     policy: 'node:hardware:get',
-    id: 'changes',
     title: 'Hardware changes',
     path: (uuid: string) => `v1/nodes/${uuid}/hardware/changes`,
     list: 'changes',
     columns: columns('at:time', 'source:noticed by', 'kind', 'component', 'key', 'differences'),
     none: 'None: neither two inspections nor two records of a recorder on the running host differ.',
   },
-  {
-    id: 'volumes',
+  volumes: {
     title: 'Volumes',
     path: (uuid) => `v1/nodes/${uuid}/volume/targets?detail=true`,
     list: 'targets',
     columns: columns('boot_index', 'volume_type', 'volume_id'),
   },
-  {
-    id: 'allocation',
+  allocation: {
     title: 'Allocation',
     path: (uuid) => `v1/nodes/${uuid}/allocation`,
     list: (allocation) => [allocation],
     columns: columns('name', 'uuid', 'state', 'resource_class', 'traits', 'owner', 'last_error'),
   },
-  {
-    id: 'interfaces',
+  interfaces: {
     policy: 'node:validate',
     title: 'Validation',
     path: (uuid) => `v1/nodes/${uuid}/validate`,
     list: validationsOf,
     columns: columns('interface', 'valid', 'reason'),
   },
-];
+} satisfies Readonly<Record<string, Section>>;
+export type SectionId = keyof typeof SECTIONS;
 /** The fields of a component before and after a hardware change. */
 const Differences = ({ before, after }: JsonObject) => (
   <ul class="plain">

@@ -6,7 +6,7 @@ import { patchOf } from '../lib/patch';
 import { classOf, isOverdue, progressText, type NodeRow } from '../lib/rows';
 import { api, pendingAction, userMay, messageOf } from '../state';
 import { Console } from './console';
-import { SECTIONS, SectionView, type Section } from './node-section';
+import { SECTIONS, SectionView, type Section, type SectionId } from './node-section';
 import { Bios, Firmware, Raid, Traits } from './node-settings';
 import { Sensors } from './sensors';
 import { textOf, useApi } from './shared';
@@ -160,29 +160,31 @@ function Now({ row }: { readonly row: NodeRow }) {
     </dl>
   );
 }
-type Tab = Pick<Section, 'id' | 'title' | 'policy'>;
-const section = (id: string): Tab => SECTIONS.find((candidate) => candidate.id === id)!;
-/** The tabs in their order: activity, hardware and settings, related resources. */
-const TABS: readonly Tab[] = [
-  { id: 'events', title: 'Events' },
-  section('why'),
-  section('steps'),
-  section('history'),
-  { id: 'console', title: 'Console', policy: 'node:get_console' },
-  section('inventory'),
-  section('changes'),
-  { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
-  { id: 'bios', title: 'BIOS', policy: 'node:bios:get' },
-  { id: 'raid', title: 'RAID' },
-  { id: 'firmware', title: 'Firmware', policy: 'node:firmware:get' },
-  section('ports'),
-  section('lldp'),
-  section('volumes'),
-  { id: 'traits', title: 'Traits', policy: 'node:traits:list' },
-  section('allocation'),
-  section('interfaces'),
-  { id: 'fields', title: 'Fields' },
-];
+type Tab = Pick<Section, 'title' | 'policy'>;
+type OwnTab = 'events' | 'console' | 'sensors' | 'bios' | 'raid' | 'firmware' | 'traits' | 'fields';
+/** All tabs in their order: activity, hardware and settings, related resources. */
+const TABS: Readonly<Record<SectionId | OwnTab, Tab>> = {
+  events: { title: 'Events' },
+  why: SECTIONS.why,
+  steps: SECTIONS.steps,
+  history: SECTIONS.history,
+  console: { title: 'Console', policy: 'node:get_console' },
+  inventory: SECTIONS.inventory,
+  changes: SECTIONS.changes,
+  sensors: { title: 'Sensors', policy: 'node:validate' },
+  defaults: SECTIONS.defaults,
+  bios: { title: 'BIOS', policy: 'node:bios:get' },
+  raid: { title: 'RAID' },
+  firmware: { title: 'Firmware', policy: 'node:firmware:get' },
+  ports: SECTIONS.ports,
+  lldp: SECTIONS.lldp,
+  volumes: SECTIONS.volumes,
+  snapshots: SECTIONS.snapshots,
+  traits: { title: 'Traits', policy: 'node:traits:list' },
+  allocation: SECTIONS.allocation,
+  interfaces: SECTIONS.interfaces,
+  fields: { title: 'Fields' },
+};
 const GROUPS = ['provision', 'power', 'other'] as const;
 
 /** @param props.rest the UUID, and the section after a slash */
@@ -191,7 +193,8 @@ export function NodeView({ rest }: { readonly rest: string }) {
   const [uuid = '', tab = 'events'] = rest.split('/', 2);
   const row = rows.get(uuid);
   if (!row) return <p>{isComplete.value ? 'There is no such node, or you may not see it.' : 'Loading …'}</p>;
-  const shown = SECTIONS.find(({ id }) => id === tab);
+  const shown = Object.hasOwn(SECTIONS, tab) ? SECTIONS[tab as SectionId] : undefined;
+  const tabs = Object.entries(TABS).filter(([, { policy }]) => policy === undefined || userMay(policy, row));
   const offered = ACTIONS.filter(({ policy, refusal }) => userMay(policy, row) && refusal(row) === undefined);
   return (
     <>
@@ -220,7 +223,7 @@ export function NodeView({ rest }: { readonly rest: string }) {
         ))}
       </div>
       <nav class="tabs" aria-label="Sections">
-        {TABS.filter(({ policy }) => policy === undefined || userMay(policy, row)).map(({ id, title }) => (
+        {tabs.map(([id, { title }]) => (
           <a key={id} href={`#/node/${uuid}/${id}`} aria-current={id === tab ? 'page' : undefined}>
             {title}
           </a>
@@ -234,7 +237,7 @@ export function NodeView({ rest }: { readonly rest: string }) {
       {tab === 'raid' && <Raid key={uuid} row={row} />}
       {tab === 'firmware' && <Firmware key={uuid} row={row} />}
       {tab === 'traits' && <Traits key={uuid} row={row} />}
-      {shown && <SectionView key={shown.id} section={shown} uuid={uuid} again={`${row.state} ${row.error}`} />}
+      {shown && <SectionView key={tab} section={shown} uuid={uuid} again={`${row.state} ${row.error}`} />}
     </>
   );
 }

@@ -1,4 +1,5 @@
 /** Lists, creates, edits and deletes resources other than nodes. The API checks the input. */
+import type { PagePolicy } from '../../model/rules/page-policies';
 import { useState } from 'preact/hooks';
 import type { JsonObject } from '../../model/json';
 import { api, userMay, messageOf } from '../state';
@@ -15,14 +16,15 @@ interface Resource {
   readonly about?: string;
   /** The initial value of a new resource. Absent: the page cannot create one. */
   readonly example?: JsonObject;
-  readonly policies: Readonly<Record<'list', string> & Partial<Record<'create' | 'update' | 'delete', string>>>;
+  readonly policies: Readonly<Record<'list', PagePolicy> & Partial<Record<'create' | 'update' | 'delete', PagePolicy>>>;
 }
-const policiesOf = (kind: string, list: string) => ({
-  list: `${kind}:${list}`,
-  create: `${kind}:create`,
-  update: `${kind}:update`,
-  delete: `${kind}:delete`,
-});
+const policiesOf = <Kind extends string, List extends string>(kind: Kind, list: List) =>
+  ({
+    list: `${kind}:${list}`,
+    create: `${kind}:create`,
+    update: `${kind}:update`,
+    delete: `${kind}:delete`,
+  }) as const;
 export const RESOURCES: readonly Resource[] = [
   {
     id: 'images',

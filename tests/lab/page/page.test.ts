@@ -1,55 +1,25 @@
 /** The page in Chromium, with the built server and simulated machines: driven by clicks, as a user does. */
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
-import { systemClock } from '../../../model/clock';
-import { silentLog } from '../../../model/log';
 import { nodeOf } from '../../../simulator/fleet/describe-node';
-import { startFleet } from '../../../simulator/fleet/fleet';
-import { freePort } from '../../support/free-port';
+import type { Fleet } from '../../../simulator/fleet/fleet';
 import { until } from '../../support/until';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
+import { act, fill, startSite } from './site';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import type { ServerCounts } from '../../../ui/lib/fleet-history';
 
 let folder: string;
 let browser: Browser;
 let server: RunningServer;
-let fleet: Awaited<ReturnType<typeof startFleet>>;
+let fleet: Fleet;
 let url: string;
 let sections: Sections;
 beforeAll(async () => {
   needs({ chromium: 'chromium' });
-  folder = mkdtempSync(join(tmpdir(), 'bloomery-page-'));
-  mkdirSync(join(folder, 'images'), { recursive: true });
-  for (const name of ['kernel', 'ramdisk', 'image.img']) writeFileSync(join(folder, 'images', name), randomBytes(64 << 10));
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}`;
-  sections = {
-    DEFAULT: {
-      my_ip: '127.0.0.1',
-      enabled_hardware_types: 'ipmi,redfish,fake-hardware',
-      enabled_boot_interfaces: 'ipxe,fake',
-      enabled_deploy_interfaces: 'direct,fake',
-      enabled_inspect_interfaces: 'agent,no-inspect',
-      enabled_network_interfaces: 'noop',
-      enabled_bios_interfaces: 'redfish,no-bios',
-      enabled_firmware_interfaces: 'redfish,no-firmware',
-    },
-    api: { host_ip: '127.0.0.1', port, demo_machines: join(folder, 'machines.json') },
-    conductor: {
-      deploy_kernel: `file://${folder}/images/kernel`,
-      deploy_ramdisk: `file://${folder}/images/ramdisk`,
-      file_url_allowed_paths: `${folder}/images`,
-    },
-    boot: { http_host: '127.0.0.1', http_port: await freePort(), tftp: 'false' },
-  };
-  server = await startServerProcess(folder, sections);
-  const bootUrl = /boot (\S+?),/.exec(server.ready)![1]!;
-  fleet = await startFleet({ count: 2, bootUrl, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  ({ folder, url, sections, server, fleet } = await startSite(2));
   browser = await startBrowser();
 });
 afterAll(async () => {
@@ -58,19 +28,6 @@ afterAll(async () => {
   await server?.stop();
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
-
-const fill = async (page: Page, values: Readonly<Record<string, string>>): Promise<void> => {
-  for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
-};
-/** Runs an action of the node's view: fills its dialogue, and waits for the result. */
-async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}): Promise<void> {
-  await clickText(page, title);
-  await page.waitForSelector('dialog[open]');
-  await fill(page, values);
-  await clickText(page, title);
-  await waitForText(page, 'dialog[open] [role=status]', '1 accepted, 0 refused, 0 to go');
-  await clickText(page, 'Close');
-}
 
 /** Changes a BIOS setting by a clean step, and adds a trait. */
 async function changeBios(page: Page): Promise<void> {
