@@ -24,6 +24,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { NetworkPort } from '../model/rules/network-ports';
 import type { NetworkTraits } from '../model/rules/trait-filter';
 import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
@@ -326,6 +327,8 @@ export interface ManagementInterface extends Interface {
   detectVendor?(task: Task): Promise<string | undefined>;
   /** MAC addresses, in lower case, of the network interfaces that are enabled and healthy. Absent: not available from this BMC. */
   macAddresses?(task: Task): Promise<readonly string[]>;
+  /** The ports of the network adapters with their modes. */
+  networkPorts?(task: Task): Promise<readonly NetworkPort[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
   /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. */

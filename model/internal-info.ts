@@ -139,6 +139,10 @@ export const INTERNAL_INFO = {
   raid_configs: row<unknown>({ owner: 'redfish', forgotten: ['steps end'] }),
   /** Settings were sent, and take effect when the machine starts. */
   redfish_bios_state: row<object>({ owner: 'redfish', forgotten: ['steps end'] }),
+  /** The ports of the network adapters as they were last read, for default configs. */
+  network_ports: row<readonly object[]>({ owner: 'redfish' }),
+  /** Modes of network ports were sent, and take effect when the machine starts. */
+  redfish_network_state: row<object>({ owner: 'redfish', forgotten: ['steps end'] }),
   /** The persistent boot device of a service that keeps none. */
   redfish_boot_device: row<string>({ owner: 'redfish' }),
   redfish_fw_update_start_time: row<string>({ owner: 'redfish' }),

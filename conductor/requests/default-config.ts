@@ -3,7 +3,8 @@ import type { DeployInterface, Interface, PlannedStep, Step, StepArgument, StepK
 import { Fault, reasonOf } from '../../model/errors';
 import { isObject, type JsonObject } from '../../model/json';
 import type { InterfaceKind, StepRecord } from '../../model/records';
-import { defaultRows, maskedDefault, runnable, type DefaultValues } from '../../model/rules/default-config';
+import { NETWORK_STEP, defaultRows, maskedDefault, runnable, type DefaultValues } from '../../model/rules/default-config';
+import { askedPorts, portsProblem, storedPorts } from '../../model/rules/network-ports';
 import type { BiosFacts, ConfigScope, ScopeSteps } from '../../store/store';
 import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
@@ -13,7 +14,6 @@ import { machineFacts } from '../steps/machine-facts';
 import { reservedStep } from '../steps/reserved-steps';
 import { isOfType, stepId } from '../steps/steps';
 
-const BIOS_STEP = 'bios.apply_configuration';
 const KINDS: readonly StepKind[] = ['clean', 'deploy', 'service'];
 /** Steps of the agent, for nodes whose agent has not reported its steps yet. */
 const OF_AGENTS: readonly string[] = [
@@ -107,7 +107,7 @@ function argumentProblem(step: StepRecord, { args: known, checks }: Offer): stri
 export async function defaultRowsOf(task: NodeTask): Promise<DefaultValues> {
   const defaults = await defaultsOf(task);
   if (defaults.length === 0) return { rows: [], isRead: true };
-  const { facts, isRead } = await machineFacts(task, defaults, ['bios', 'firmware', 'raid']);
+  const { facts, isRead } = await machineFacts(task, defaults, ['bios', 'firmware', 'management', 'raid']);
   return { rows: defaultRows(defaults, facts), isRead };
 }
 /** See Calls.readDefaults. The client waits for the BMC. */
@@ -144,6 +144,18 @@ async function biosProblem({ store }: Context, scope: ConfigScope, { args: { set
   }
   return undefined;
 }
+/** Checks modes of network ports against the machines of the scope, as far as their adapters were read. Undefined: nothing is wrong. */
+async function portModesProblem({ store }: Context, scope: ConfigScope, { args: { ports } }: StepRecord): Promise<string | undefined> {
+  const found = askedPorts(ports);
+  if ('problem' in found) return undefined;
+  const problem = portsProblem(found.asked, (await store.defaultConfigs.portsOf(scope)).map(storedPorts));
+  return problem === undefined ? undefined : `.${problem}`;
+}
+/** The steps whose arguments are checked against what was read of the machines. */
+const AGAINST_MACHINES: Readonly<Record<string, typeof biosProblem>> = {
+  'bios.apply_configuration': biosProblem,
+  [NETWORK_STEP]: portModesProblem,
+};
 
 /** See Calls.checkDefaultConfig. */
 export async function checkDefaultConfig(context: Context, scope: ConfigScope, steps: readonly StepRecord[]): Promise<void> {
@@ -166,7 +178,7 @@ export async function checkDefaultConfig(context: Context, scope: ConfigScope, s
       const others = [...found.flatMap(({ steps: own = [] }) => own), ...known.filter(({ interface: owner }) => owner === step.interface)];
       refuse(`.step: the interface ${step.interface} has no step ${step.step}. Its steps: ${listed(others.map((other) => other.step))}`);
     }
-    const problem = argumentProblem(step, offer!) ?? (stepId(step) === BIOS_STEP ? await biosProblem(context, scope, step) : undefined);
+    const problem = argumentProblem(step, offer!) ?? (await AGAINST_MACHINES[stepId(step)]?.(context, scope, step));
     if (problem !== undefined) refuse(`.args${problem}`);
   }
 }

@@ -2,7 +2,17 @@
 import type { PlannedStep } from '../../drivers/interfaces';
 import { isObject, type JsonObject } from '../../model/json';
 import type { NodeChanges } from '../../model/records';
-import { argumentsToBringBack, idOf, isCompared, mergedDefaults, runnable, type MergedStep } from '../../model/rules/default-config';
+import {
+  argumentsToBringBack,
+  idOf,
+  inOrderOfUse,
+  isCompared,
+  mergedDefaults,
+  runnable,
+  type MergedStep,
+} from '../../model/rules/default-config';
+import { storable } from '../../model/rules/network-ports';
+import type { InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { machineFacts } from './machine-facts';
 import { automatedSteps, cleanPriorities, inOrder, stepId, type RequestedStep } from './steps';
@@ -72,15 +82,16 @@ async function stepsToBringBack(
   task: NodeTask,
   defaults: readonly MergedStep[],
   offered: readonly PlannedStep[],
-): Promise<{ readonly steps: readonly PlannedStep[]; readonly changes: NodeChanges }> {
-  if (defaults.length === 0) return { steps: [], changes: {} };
+): Promise<{ readonly steps: readonly PlannedStep[]; readonly changes: NodeChanges; readonly internal: InternalChanges }> {
+  if (defaults.length === 0) return { steps: [], changes: {}, internal: {} };
   // The flow has read BIOS and firmware when it began.
-  const { facts } = await machineFacts(task, defaults, ['raid']);
+  const { facts } = await machineFacts(task, defaults, ['management', 'raid']);
   const find = (id: string): PlannedStep | undefined => offered.find((step) => stepId(step) === id);
   const steps: PlannedStep[] = [];
   let changes: NodeChanges = {};
-  for (const step of defaults) {
-    const args = argumentsToBringBack(step, facts);
+  for (const step of inOrderOfUse(defaults)) {
+    // Priority 0 switches a step off.
+    const args = step.priority?.value === 0 ? undefined : argumentsToBringBack(step, facts);
     if (!args) continue;
     if (idOf(step) === 'raid.apply_configuration') {
       const made = raidSteps(args, step, find);
@@ -91,17 +102,19 @@ async function stepsToBringBack(
     const offer = find(idOf(step));
     if (offer) steps.push(stepOf(offer, args, step));
   }
-  return { steps, changes };
+  const ports = storable(facts.networkPorts);
+  return { steps, changes, internal: ports ? { network_ports: ports } : {} };
 }
 
 /** The steps of automated cleaning: those with a priority, and those that bring the machine back. Notes the columns that they need. */
 export async function automatedCleanSteps(task: NodeTask, offered: readonly PlannedStep[]): Promise<readonly PlannedStep[]> {
   const defaults = await defaultsOf(task);
-  const { steps, changes } = await stepsToBringBack(task, defaults, offered);
-  task.note(changes);
+  const { steps, changes, internal } = await stepsToBringBack(task, defaults, offered);
+  task.note(changes, internal);
   const priorities = { ...cleanPriorities(task.context.options), ...defaultPriorities(defaults) };
   // What is compared runs only if the machine differs.
   const left = new Set([...steps.map(stepId), ...defaults.filter(isCompared).map(idOf)]);
   const others = automatedSteps('clean', offered, priorities).filter((step) => !left.has(stepId(step)));
-  return inOrder('clean', [...(await withDefaults(task, others, offered, defaults)), ...steps]);
+  const [last, ranked] = [steps.filter(({ priority }) => priority === 0), steps.filter(({ priority }) => priority > 0)];
+  return [...inOrder('clean', [...(await withDefaults(task, others, offered, defaults)), ...ranked]), ...last];
 }

@@ -1,12 +1,13 @@
 /** What a node's default config is compared with: read from its machine now, or as it was last read. */
 import type { Driver } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
-import type { MachineFacts, MergedStep } from '../../model/rules/default-config';
+import { isCompared, type MachineFacts, type MergedStep } from '../../model/rules/default-config';
+import { storedPorts } from '../../model/rules/network-ports';
 import { isInterrupted } from '../core/interruption';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
-type Part = 'bios' | 'firmware' | 'raid';
+type Part = 'bios' | 'firmware' | 'management' | 'raid';
 interface Source<Fact> {
   /** Undefined: the interface cannot read it. */
   readonly live: (task: NodeTask) => Promise<Fact> | undefined;
@@ -15,6 +16,7 @@ interface Source<Fact> {
 const SOURCES: {
   readonly bios: Source<MachineFacts['bios']>;
   readonly firmware: Source<MachineFacts['firmware']>;
+  readonly management: Source<MachineFacts['networkPorts']>;
   readonly raid: Source<MachineFacts['raidConfig']>;
 } = {
   bios: {
@@ -27,6 +29,10 @@ const SOURCES: {
   firmware: {
     live: (task) => task.driver.firmware.components?.(task),
     stored: ({ context, node }) => context.store.firmwareComponents.ofNode(node.uuid),
+  },
+  management: {
+    live: (task) => task.driver.management.networkPorts?.(task),
+    stored: ({ node }) => storedPorts(node.driver_internal_info['network_ports']),
   },
   raid: {
     live: (task) => task.driver.raid.currentConfig?.(task),
@@ -42,7 +48,7 @@ export async function machineFacts(
 ): Promise<{ readonly facts: MachineFacts; readonly isRead: boolean }> {
   let isRead = true;
   const factOf = async <Fact>(part: Part & keyof Driver, { live, stored }: Source<Fact>, none: Fact): Promise<Fact> => {
-    if (!defaults.some((step) => step.interface === part)) return none;
+    if (!defaults.some((step) => step.interface === part && isCompared(step))) return none;
     if (!ask.includes(part)) return stored(task);
     try {
       await validateInterface(task, part);
@@ -55,10 +61,11 @@ export async function machineFacts(
     isRead = false;
     return stored(task);
   };
-  const [bios, firmware, raidConfig] = await Promise.all([
+  const [bios, firmware, networkPorts, raidConfig] = await Promise.all([
     factOf('bios', SOURCES.bios, []),
     factOf('firmware', SOURCES.firmware, []),
+    factOf('management', SOURCES.management, []),
     factOf('raid', SOURCES.raid, {}),
   ]);
-  return { facts: { bios, firmware, raidConfig }, isRead };
+  return { facts: { bios, firmware, networkPorts, raidConfig }, isRead };
 }

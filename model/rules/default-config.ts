@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject } from '../json';
 import { MASK, maskSecrets } from '../masks';
 import { str } from '../python';
 import type { BiosSettingRecord, DefaultConfigRecord, FirmwareComponentRecord, NodeRecord } from '../records';
+import { portNamed, type NetworkPort } from './network-ports';
 
 /** An item of a list whose items have a name: lists of several default configs are merged by it. */
 interface MergedItem {
@@ -76,6 +77,7 @@ export function mergedDefaults(configs: readonly DefaultConfigRecord[]): readonl
 export interface MachineFacts {
   readonly bios: readonly Pick<BiosSettingRecord, 'attribute_type' | 'name' | 'value'>[];
   readonly firmware: readonly Pick<FirmwareComponentRecord, 'component' | 'current_version'>[];
+  readonly networkPorts: readonly NetworkPort[];
   readonly raidConfig: NodeRecord['raid_config'];
 }
 type State = 'equal' | 'differs' | 'unknown' | 'not compared';
@@ -103,6 +105,10 @@ function firmwareCompared({ name, value: { version } }: MergedItem, { firmware }
   const found = firmware.find(({ component }) => component === name);
   return !found || typeof version !== 'string' ? UNKNOWN : verdict(found.current_version === version, found.current_version);
 }
+function portCompared({ name, value: { mode } }: MergedItem, { networkPorts }: MachineFacts): Compared {
+  const found = portNamed(networkPorts, name);
+  return found ? verdict(found.mode === mode, found.mode) : UNKNOWN;
+}
 
 const disksOf = (config: Json): readonly JsonObject[] => {
   const disks = isObject(config) ? config['logical_disks'] : undefined;
@@ -127,13 +133,18 @@ function raidCompared(asked: Json, { raidConfig }: MachineFacts): Compared {
   return verdict(isThere && left.length === 0, shown);
 }
 
-/** The steps whose arguments are compared with the machine: `interface.step` → the argument, and what it is about. */
+export const NETWORK_STEP = 'management.configure_network_adapters';
+/**
+ * The steps whose arguments are compared with the machine: `interface.step` → the argument, and what it is about. In the order in which they
+ * bring a machine back: new firmware may have other settings, and settings decide which ports and disks there are.
+ */
 const COMPARED: Readonly<
   Record<
     string,
     {
       readonly argument: string;
-      readonly part: string;
+      /** The beginning of a sentence about differences. */
+      readonly differs: string;
       /** What differs, in a sentence: `setting`. */
       readonly noun: string;
       /** The member of an item that is the wanted value. */
@@ -143,14 +154,25 @@ const COMPARED: Readonly<
     }
   >
 > = {
-  'bios.apply_configuration': { argument: 'settings', part: 'BIOS', noun: 'setting', member: 'value', ofItem: biosCompared },
-  'firmware.update': { argument: 'settings', part: 'firmware', noun: 'component', member: 'version', ofItem: firmwareCompared },
-  'raid.apply_configuration': { argument: 'raid_config', part: 'RAID', noun: 'configuration', ofValue: raidCompared },
+  'firmware.update': {
+    argument: 'settings',
+    differs: 'firmware differs',
+    noun: 'component',
+    member: 'version',
+    ofItem: firmwareCompared,
+  },
+  'bios.apply_configuration': { argument: 'settings', differs: 'BIOS differs', noun: 'setting', member: 'value', ofItem: biosCompared },
+  [NETWORK_STEP]: { argument: 'ports', differs: 'NIC ports differ', noun: 'port', member: 'mode', ofItem: portCompared },
+  'raid.apply_configuration': { argument: 'raid_config', differs: 'RAID differs', noun: 'configuration', ofValue: raidCompared },
 };
 export const idOf = ({ interface: owner, step }: Pick<MergedStep, 'interface' | 'step'>): string => `${owner}.${step}`;
 
 /** Whether the machine is compared with the arguments of this step. */
 export const isCompared = (step: MergedStep): boolean => Object.hasOwn(COMPARED, idOf(step));
+const ORDER = Object.keys(COMPARED);
+/** In the order in which they bring a machine back. */
+export const inOrderOfUse = (steps: readonly MergedStep[]): readonly MergedStep[] =>
+  [...steps].sort((a, b) => ORDER.indexOf(idOf(a)) - ORDER.indexOf(idOf(b)));
 
 /** One default value of a node, as clients see it. */
 export interface DefaultRow extends Compared {
@@ -197,17 +219,17 @@ export function maskedDefault({ value, now, ...row }: DefaultRow): DefaultRow {
 const sourceOf = (origin: string): string => `the default of ${origin === 'node' ? 'the node' : origin}`;
 /** What the differences between the machine and its default config are, in a sentence for each part and origin. */
 export function differencesText(rows: readonly DefaultRow[]): readonly string[] {
-  return Object.entries(COMPARED).flatMap(([id, { part, noun, member }]) => {
+  return Object.entries(COMPARED).flatMap(([id, { differs, noun, member }]) => {
     const differing = rows.filter(({ step, state }) => step === id && state === 'differs').map(maskedDefault);
     return [...new Set(differing.map(({ origin }) => origin))].map((origin) => {
       const own = differing.filter((row) => row.origin === origin);
-      if (member === undefined) return `${part} differs from ${sourceOf(origin)}`;
+      if (member === undefined) return `${differs} from ${sourceOf(origin)}`;
       const shown = own.slice(0, MAX_SHOWN).map(({ argument, value, now }) => {
         const name = argument.slice(argument.indexOf('[') + 1, -1);
         return `${name} is ${str(now)}, not ${str(isObject(value) ? value[member] : value)}`;
       });
       const more = own.length > MAX_SHOWN ? `, and ${own.length - MAX_SHOWN} more` : '';
-      return `${part} differs from ${sourceOf(origin)} in ${own.length} ${noun}${own.length === 1 ? '' : 's'}: ${shown.join(', ')}${more}`;
+      return `${differs} from ${sourceOf(origin)} in ${own.length} ${noun}${own.length === 1 ? '' : 's'}: ${shown.join(', ')}${more}`;
     });
   });
 }

@@ -24,6 +24,8 @@ interface DefaultConfigs extends Table<DefaultConfigRecord, 'steps'> {
   stepsOf(scope: ConfigScope): Promise<ScopeSteps>;
   /** What some of the BIOSes in a scope say about settings of these names. Undefined: none of them was read yet. */
   biosOf(scope: ConfigScope, names: readonly string[]): Promise<readonly BiosFacts[] | undefined>;
+  /** `driver_internal_info.network_ports` of some of the nodes in a scope, as far as these were read. */
+  portsOf(scope: ConfigScope): Promise<readonly unknown[]>;
 }
 
 const CONFIGS = resourceTable<DefaultConfigRecord, 'steps'>({ table: 'default_configs', columns: DEFAULT_CONFIG_FIELDS });
@@ -39,6 +41,9 @@ const AGENT_STEPS = `SELECT steps FROM nodes, jsonb_each(driver_internal_info::j
 const HAS_BIOS = `SELECT EXISTS (SELECT FROM bios_settings JOIN nodes ON nodes.uuid = node_uuid WHERE ${IN_SCOPE}) AS has`;
 const BIOS = `SELECT name, read_only, allowable_values, lower_bound, upper_bound FROM bios_settings
   WHERE name = ANY($5) AND node_uuid IN (SELECT uuid FROM nodes WHERE ${IN_SCOPE} LIMIT 200)`;
+
+const PORTS = `SELECT ports FROM nodes, jsonb_each(driver_internal_info::jsonb) AS cached (key, ports)
+  WHERE ${IN_SCOPE} AND key = 'network_ports' LIMIT 50`;
 
 /** More properties of a node are not looked at. */
 const MAX_PROPERTIES = 200;
@@ -74,6 +79,10 @@ export function defaultConfigsOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_
         prepared<{ readonly steps: unknown }>(undefined, AGENT_STEPS, values),
       ]);
       return { drivers, agentSteps: cached.map(({ steps }) => steps) };
+    },
+    portsOf: async (scope) => {
+      const found = await prepared<{ readonly ports: unknown }>(undefined, PORTS, valuesOf(scope));
+      return found.map(({ ports }) => ports);
     },
     biosOf: async (scope, names) => {
       const values = valuesOf(scope);

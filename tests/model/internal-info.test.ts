@@ -2,7 +2,7 @@ import { forgottenAt, INTERNAL_INFO, isDeferred, setting, type InternalInfo } fr
 
 const AGENT = ['agent_secret_token', 'agent_secret_token_giver', 'agent_url', 'agent_verify_ca'];
 const AGENT_END = [...AGENT, 'agent_secret_token_pregenerated'];
-const STEPS_END = [...AGENT_END, 'raid_configs', 'ramdisk_boot', 'redfish_bios_state', 'step_poll_every'];
+const STEPS_END = [...AGENT_END, 'raid_configs', 'ramdisk_boot', 'redfish_bios_state', 'redfish_network_state', 'step_poll_every'];
 const REBOOTING = ['cleaning_reboot', 'servicing_reboot'];
 const listed = (kind: string): string[] => [
   ...STEPS_END,

@@ -4,6 +4,7 @@ import type { ManagementInterface, Task } from '../../interfaces';
 import { BOOT_DEVICES, bootMode, getBootDevice, setBootDevice } from '../boot-settings';
 import { CLOCK_STEPS } from '../clock';
 import { forgetFailedUpdates, updateFirmware } from './firmware-images';
+import { configureNetworkAdapters, networkPorts } from './network-adapters';
 import { redfishIndicators } from '../indicators';
 import { reset } from '../power';
 import { SECURE_BOOT_STEPS, secureBoot } from '../secure-boot';
@@ -42,7 +43,7 @@ export const redfishManagement: ManagementInterface = {
   validate: async (task) => {
     await redfishSystem(task);
   },
-  steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS, updateFirmware],
+  steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS, updateFirmware, configureNetworkAdapters],
   periodics: [forgetFailedUpdates],
   sensors: redfishSensors,
   injectNmi: (task) => onSystem(task, 'Redfish inject NMI', (system) => reset(task, system, 'nmi')),
@@ -54,4 +55,5 @@ export const redfishManagement: ManagementInterface = {
   virtualMedia: redfishMedia,
   detectVendor,
   macAddresses,
+  networkPorts,
 };

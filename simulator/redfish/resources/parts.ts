@@ -7,9 +7,9 @@ const SYSTEM = '/Systems/{system}';
 const ADAPTER = '/Chassis/{system}/NetworkAdapters/NIC1';
 const MODULE_MIB = 16_384;
 
-const numbered = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => String(index + 1));
+export const numbered = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => String(index + 1));
 /** The MAC address of the interface whose number the path names. */
-const macAt = ({ system, values: [, id] }: SystemContext): string | undefined =>
+export const macAt = ({ system, values: [, id] }: SystemContext): string | undefined =>
   /^[1-9]\d?$/.test(id ?? '') ? system.macs[Number(id) - 1]?.toUpperCase() : undefined;
 const modules = ({ system: { description } }: SystemContext): readonly string[] =>
   numbered(Math.max(1, Math.ceil(description.memoryMiB / MODULE_MIB)));
@@ -72,19 +72,6 @@ function port(at: SystemContext): ResourceBody | undefined {
         Status: HEALTHY,
       });
 }
-function deviceFunction(at: SystemContext): ResourceBody | undefined {
-  const mac = macAt(at);
-  const id = at.values[1]!;
-  return mac === undefined
-    ? undefined
-    : resource(at.path, 'NetworkDeviceFunction', id, `Function ${id}`, {
-        NetDevFuncType: 'Ethernet',
-        NetDevFuncCapabilities: ['Ethernet'],
-        Ethernet: { MACAddress: mac, PermanentMACAddress: mac },
-        BootMode: id === '1' ? 'PXE' : 'Disabled',
-        Status: HEALTHY,
-      });
-}
 /** Boot options in the order in which the firmware tries them by default. */
 const bootOptions = ({ system }: SystemContext): readonly { readonly id: string; readonly name: string; readonly path: string }[] =>
   [
@@ -128,8 +115,6 @@ export const PART_ROUTES: readonly Route<SystemContext>[] = [
   },
   collectionRoute(`${ADAPTER}/Ports`, 'Port', ({ system }) => numbered(system.macs.length)),
   { path: `${ADAPTER}/Ports/{port}`, get: port },
-  collectionRoute(`${ADAPTER}/NetworkDeviceFunctions`, 'NetworkDeviceFunction', ({ system }) => numbered(system.macs.length)),
-  { path: `${ADAPTER}/NetworkDeviceFunctions/{function}`, get: deviceFunction },
   collectionRoute('/Chassis/{system}/PCIeDevices', 'PCIeDevice', () => ['NIC1']),
   {
     path: '/Chassis/{system}/PCIeDevices/NIC1',

@@ -1,8 +1,9 @@
-/** A conductor dies while automated cleaning brings firmware back to a default config: what was planned goes on, though the config is gone. */
+/** A conductor dies while automated cleaning brings a machine back to a default config: what was planned goes on, though the config is gone. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { NETWORK_MODES, modeOf } from '../../../simulator/hardware/network-modes';
 import { useDatabase } from '../../support/database';
 import { openProcesses } from '../../support/processes';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
@@ -50,7 +51,7 @@ beforeAll(async () => {
   files.listen(0, '127.0.0.1');
   await once(files, 'listening');
   whole = await startWholeServer(database.connection(), {
-    machines: 1,
+    machines: 2,
     options: {
       'DEFAULT.enabled_firmware_interfaces': ['redfish', 'no-firmware'],
       'conductor.heartbeat_interval': 1,
@@ -67,44 +68,58 @@ afterAll(async () => {
   await new Promise((closed) => files?.close(closed));
 });
 
-const manageable = async (): Promise<string> => {
-  const uuid = await whole.enrol(whole.fleet.machines[0]!, { firmware_interface: 'redfish', resource_class: 'flashed' });
-  await whole.order(uuid, 'manage');
-  await whole.reach(uuid, 'manageable');
-  return uuid;
-};
-
-it('installs the firmware of the class, and goes on when the conductor was killed and the default config deleted', async () => {
-  const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/bios-2.6`;
-  const settings = [{ component: 'bios', url, version: '2.6' }];
-  const { body: made } = await whole.call('POST', '/v1/default_configs', {
-    resource_class: 'flashed',
-    steps: [{ interface: 'firmware', step: 'update', args: { settings } }],
-  });
+type Shown = Readonly<Record<string, unknown>>;
+/** A manageable node that conductor-2 keeps. */
+async function ofSecond(machine: number, resourceClass: string): Promise<string> {
   expect(await processes.start('conductor-2', 'conductor', other(whole.server))).toBe('conductor-2');
-  // The node's UUID determines its conductor.
-  let uuid = await manageable();
-  const keeper = async (): Promise<unknown> => (await whole.call('GET', `/v1/nodes/${uuid}`)).body['conductor'];
-  while ((await keeper()) !== 'conductor-2') {
+  for (;;) {
+    // The node's UUID determines its conductor.
+    const uuid = await whole.enrol(whole.fleet.machines[machine]!, { firmware_interface: 'redfish', resource_class: resourceClass });
+    await whole.order(uuid, 'manage');
+    const { conductor } = await whole.reach(uuid, 'manageable');
+    if (conductor === 'conductor-2') return uuid;
     expect((await whole.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(204);
-    uuid = await manageable();
   }
-  expect((await whole.call('GET', `/v1/nodes/${uuid}/default_config`)).body).toMatchObject({
-    differences: ['firmware differs from the default of resource class flashed in 1 component: bios is 1.0, not 2.6'],
-    read_now: true,
-  });
+}
+/** Cleans, kills conductor-2 when the node is as described, deletes the default config, and waits until the node is available. */
+async function survive(uuid: string, config: Shown, isThere: (internal: Shown) => boolean): Promise<void> {
   await whole.order(uuid, 'provide');
   const began = Date.now();
   for (;;) {
     const { body } = await whole.call('GET', `/v1/nodes/${uuid}`);
-    const { clean_steps: steps } = body['driver_internal_info'] as { readonly clean_steps?: readonly { readonly step: string }[] };
-    if (steps?.some(({ step }) => step === 'update') && body['provision_state'] === 'clean wait') break;
-    if (body['last_error'] !== null || Date.now() - began > PATIENCE * 1000) throw new Error(`no list was made: ${JSON.stringify(body)}`);
+    if (isThere(body['driver_internal_info'] as Shown) && body['provision_state'] === 'clean wait') break;
+    if (body['last_error'] !== null || Date.now() - began > PATIENCE * 1000) throw new Error(`not reached: ${JSON.stringify(body)}`);
     await delay(20);
   }
-  expect((await whole.call('DELETE', `/v1/default_configs/${String(made['uuid'])}`)).status).toBe(204);
+  expect((await whole.call('DELETE', `/v1/default_configs/${String(config['uuid'])}`)).status).toBe(204);
   await processes.end('conductor-2', 'SIGKILL');
   expect(await whole.reach(uuid, 'available')).toMatchObject({ last_error: null, conductor: 'conductor-1' });
+}
+const set = async (resourceClass: string, step: object): Promise<Shown> =>
+  (await whole.call('POST', '/v1/default_configs', { resource_class: resourceClass, steps: [step] })).body;
+const differencesOf = async (uuid: string) => (await whole.call('GET', `/v1/nodes/${uuid}/default_config`)).body;
+
+it('installs the firmware of the class, and goes on when the conductor was killed and the default config deleted', async () => {
+  const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/bios-2.6`;
+  const settings = [{ component: 'bios', url, version: '2.6' }];
+  const config = await set('flashed', { interface: 'firmware', step: 'update', args: { settings } });
+  const uuid = await ofSecond(0, 'flashed');
+  expect(await differencesOf(uuid)).toMatchObject({
+    differences: ['firmware differs from the default of resource class flashed in 1 component: bios is 1.0, not 2.6'],
+    read_now: true,
+  });
+  await survive(uuid, config, ({ clean_steps: steps }) =>
+    ((steps ?? []) as readonly { readonly step: string }[]).some(({ step }) => step === 'update'),
+  );
   const { firmware } = (await whole.call('GET', `/v1/nodes/${uuid}/firmware`)).body as { readonly firmware: readonly object[] };
   expect(firmware).toContainEqual(expect.objectContaining({ component: 'bios', current_version: '2.6' }));
+}, 600_000);
+
+it('sets the modes of network ports of the class, also when the conductor is killed after it has sent them', async () => {
+  const args = { ports: [{ name: 'NIC1/1', mode: 'FibreChannel' }] };
+  const config = await set('fibre', { interface: 'management', step: 'configure_network_adapters', args });
+  const uuid = await ofSecond(1, 'fibre');
+  await survive(uuid, config, (internal) => internal['redfish_network_state'] !== undefined);
+  const { hardware } = whole.fleet.machines[1]!.control;
+  expect(modeOf(hardware.get(NETWORK_MODES).current, '1')).toBe('FibreChannel');
 }, 600_000);

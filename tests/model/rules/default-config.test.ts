@@ -3,6 +3,8 @@ import {
   argumentsToBringBack,
   defaultRows,
   differencesText,
+  idOf,
+  inOrderOfUse,
   maskedDefault,
   mergedDefaults,
   stepsProblem,
@@ -27,7 +29,7 @@ const config = (
   ...scope,
   steps: steps.map(({ id, args = {}, ...more }) => ({ interface: id.split('.')[0]!, step: id.split('.')[1]!, args, ...more })),
 });
-const NOTHING: MachineFacts = { bios: [], firmware: [], raidConfig: {} };
+const NOTHING: MachineFacts = { bios: [], firmware: [], networkPorts: [], raidConfig: {} };
 const BIOS = 'bios.apply_configuration';
 const bios = (values: JsonObject): JsonObject => ({ settings: Object.entries(values).map(([name, value]) => ({ name, value })) });
 const rowsOf = (facts: MachineFacts, ...configs: readonly DefaultConfigRecord[]) => defaultRows(mergedDefaults(configs), facts);
@@ -77,6 +79,41 @@ it.each([
   expect(rowsOf({ ...NOTHING, bios: [known] }, config({ node_uuid: 'n' }, { id: BIOS, args: bios({ A: value }) }))).toMatchObject([
     { state },
   ]);
+});
+
+const NIC = 'management.configure_network_adapters';
+const modes = (values: Readonly<Record<string, string>>): JsonObject => ({
+  ports: Object.entries(values).map(([name, mode]) => ({ name, mode })),
+});
+const networkPorts = [
+  { names: ['NIC.1-1-1', 'NIC.1/NIC.1-1-1'], mode: 'FibreChannel', modes: ['Ethernet', 'FibreChannel'] },
+  { names: ['B/0'], mode: 'InfiniBand', modes: ['Ethernet', 'InfiniBand'] },
+];
+it('compares network ports by any of their names, and brings back only those that differ', () => {
+  const wanted = [
+    config(
+      { property: 'rack', value: '12' },
+      { id: NIC, args: modes({ 'NIC.1/NIC.1-1-1': 'Ethernet', 'B/0': 'Ethernet', other: 'iSCSI' }) },
+    ),
+    config({ node_uuid: 'n' }, { id: NIC, args: modes({ 'B/0': 'InfiniBand' }) }),
+  ];
+  const rows = rowsOf({ ...NOTHING, networkPorts }, ...wanted);
+  expect(rows.map(({ argument, origin, now, state }) => [argument, origin, now, state])).toEqual([
+    ['ports[NIC.1/NIC.1-1-1]', 'property rack=12', 'FibreChannel', 'differs'],
+    ['ports[B/0]', 'node', 'InfiniBand', 'equal'],
+    ['ports[other]', 'property rack=12', null, 'unknown'],
+  ]);
+  expect(differencesText(rows)).toEqual([
+    'NIC ports differ from the default of property rack=12 in 1 port: NIC.1/NIC.1-1-1 is FibreChannel, not Ethernet',
+  ]);
+  const [step] = mergedDefaults(wanted);
+  expect(argumentsToBringBack(step!, { ...NOTHING, networkPorts })).toEqual(modes({ 'NIC.1/NIC.1-1-1': 'Ethernet' }));
+  expect(argumentsToBringBack(step!, NOTHING)).toBeUndefined();
+});
+it('brings back firmware, then the BIOS, then network ports, then RAID', () => {
+  const ids = ['raid.apply_configuration', NIC, BIOS, 'deploy.erase_devices', 'firmware.update'];
+  const steps = mergedDefaults([config({ node_uuid: 'n' }, ...ids.map((id) => ({ id })))]);
+  expect(inOrderOfUse(steps).map(idOf).slice(-4)).toEqual(['firmware.update', BIOS, NIC, 'raid.apply_configuration']);
 });
 
 const disk = (size: number | 'MAX', level = '1', more: JsonObject = {}): JsonObject => ({ size_gb: size, raid_level: level, ...more });

@@ -9,6 +9,7 @@ import type { Outcome, Power, Step, Task } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
 import { MEDIA } from '../../../simulator/hardware/boot-media';
 import { BIOS, biosValues } from '../../../simulator/hardware/bios-settings';
+import { NETWORK_MODES, modeOf } from '../../../simulator/hardware/network-modes';
 import type { TestBmc } from '../../simulator/redfish-bmc';
 import { setPower } from '../power';
 
@@ -81,5 +82,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const step = redfishBios.steps!.find((candidate) => candidate.step === 'apply_configuration')!;
     const outcome = await toEnd(task, bmc, step, { settings: [{ name: 'WatchdogMinutes', value: '7' }] });
     return { outcome, value: biosValues(bmc.system.hardware.get(BIOS))['WatchdogMinutes'] };
+  },
+  'network ports': async (task, bmc) => {
+    const step = redfishManagement.steps!.find((candidate) => candidate.step === 'configure_network_adapters')!;
+    const outcome = await toEnd(task, bmc, step, { ports: [{ name: 'NIC1/1', mode: 'FibreChannel' }] });
+    return { outcome, mode: modeOf(bmc.system.hardware.get(NETWORK_MODES).current, '1') };
   },
 };

@@ -179,6 +179,10 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: `${REFERENCE}: factory_reset resets the settings`,
     'sushy-tools': 'lab/redfish/redfish-settings.test.ts: factory_reset restores the default settings',
   }),
+  row('redfish', 'management', 'redfish', 'modes of network ports', {
+    bent: 'drivers/redfish/steps/network-adapters.test.ts: restarts, waits until the mode is there, and stores the ports',
+    simulator: 'flows/provisioning/default-config-network.test.ts: gives each rack its mode, shows what differs, and brings it back',
+  }),
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
     bent: 'drivers/redfish/steps/firmware.test.ts: source of the firmware file',
     simulator: `${REFERENCE}: firmware.update updates BIOS and BMC`,
