@@ -94,6 +94,7 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
   listChildren: inNode(ofList('node')),
   heartbeat: () => 'allowed',
   pushHardware: () => 'allowed',
+  registerResidentAgent: () => 'allowed',
   putSnapshotPart: () => 'allowed',
 };
 /** @returns the expectation, and whether it depends on the node's projects */
@@ -152,6 +153,7 @@ const ALSO: Readonly<Record<string, readonly number[]>> = {
   heartbeat: [400, 401, 403, 404],
   lookup: [404],
   pushHardware: [401, 403],
+  registerResidentAgent: [401, 403],
   putSnapshotPart: [401, 403],
   // The nodes have no instance.
   createSnapshot: [400],

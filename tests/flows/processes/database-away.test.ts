@@ -79,6 +79,7 @@ const WITHOUT: Readonly<Record<string, number>> = {
   streamEvents: 200,
   // A push without a token is refused before the database is asked. A push with a token is tested below.
   pushHardware: 403,
+  registerResidentAgent: 403,
   putSnapshotPart: 403,
 };
 const PARAMETERS: Readonly<Record<string, string>> = {
