@@ -352,10 +352,7 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
         ? undefined
         : {
             message: `the agent in its instance is asked to start the ramdisk by kexec, and the machine will reboot: ${obstacle}`,
-            todo: `accept the reboot, or install the agent (bloomery resident install NODE), or ${command(node, 'set NODE --driver-info resident_kexec=false')}`.replace(
-              'NODE)',
-              `${node.name ?? node.uuid})`,
-            ),
+            todo: `accept the reboot, or bloomery resident install ${node.name ?? node.uuid}, or ${command(node, 'set NODE --driver-info resident_kexec=false')}`,
           },
   },
   { code: 'boot-port', severity: 'blocks', check: bootPort },

@@ -53,7 +53,9 @@ const MAX_CONNECTIONS = 32;
 /** Milliseconds without data until a file is given up. */
 const FETCH_MS = 60_000;
 
+/** What `runResident` adds to the host of the commands and of the registration. */
 type Ours = 'node' | 'version' | 'port' | 'present' | 'service';
+/** @internal */
 export type Resident = Omit<ResidentHost & Registering, Ours> & {
   /** Read again whenever it is needed, since the token may be replaced. */
   readonly service: () => Identity;

@@ -22,7 +22,7 @@ const WORDS: Readonly<Record<RecordedBoot['of'], Words>> = {
   },
   ramdisk: {
     type: 'ramdisk_boot',
-    step: 'the boot of the ramdisk',
+    step: 'ramdisk',
     kexec: (kernel) => `The agent in the instance started the ramdisk by kexec: ${kernel}`,
     reboot: (reason) => `The machine reboots into the ramdisk, without kexec: ${reason}`,
   },

@@ -120,6 +120,14 @@ export const SECTIONS: readonly Section[] = [
     none: 'None: neither two inspections nor two records of a recorder on the running host differ.',
   },
   {
+    policy: 'node:resident_agent:get',
+    id: 'resident',
+    title: 'Agent in the system',
+    path: (uuid: string) => `v1/nodes/${uuid}/resident_agent`,
+    list: (agent) => [agent],
+    columns: columns('seen_at:registered', 'version', 'url', 'fingerprint', 'token.from:token from', 'token.made_at:token made'),
+  },
+  {
     id: 'volumes',
     title: 'Volumes',
     path: (uuid) => `v1/nodes/${uuid}/volume/targets?detail=true`,

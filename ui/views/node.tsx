@@ -171,6 +171,7 @@ const TABS: readonly Tab[] = [
   { id: 'console', title: 'Console', policy: 'node:get_console' },
   section('inventory'),
   section('changes'),
+  section('resident'),
   { id: 'sensors', title: 'Sensors', policy: 'node:validate' },
   { id: 'bios', title: 'BIOS', policy: 'node:bios:get' },
   { id: 'raid', title: 'RAID' },

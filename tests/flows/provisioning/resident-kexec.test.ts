@@ -100,7 +100,7 @@ it('a service boots the ramdisk by kexec, and the firmware runs only for the way
     flow: 'service',
     done: 0,
     of: 0,
-    step: 'the boot of the ramdisk',
+    step: 'ramdisk',
     result: 'booted by kexec',
   });
   const node = await whole.call('GET', `/v1/nodes/${uuid}`);
@@ -132,16 +132,20 @@ it.each<[string, number, Partial<Resident> | undefined, RegExp]>([
     { leave: { check: async () => {}, go: async () => {} } },
     /no agent looked the node up within 10 s after the kexec$/,
   ],
-])('when %s, the machine reboots into the ramdisk, and the history says why', async (_, at, changes, reason) => {
-  const uuid = await active(at, WANTED);
-  if (changes) await install(uuid, at, changes);
-  // The service ends only if the ramdisk runs, which nothing but the firmware has started.
-  await whole.order(uuid, 'service', { service_steps: STEPS });
-  await whole.reach(uuid, 'active');
-  const said = await boots(uuid);
-  expect(said.at(-1)).toMatch(/^The machine reboots into the ramdisk, without kexec: /);
-  expect(said.at(-1)).toMatch(reason);
-}, 60_000);
+])(
+  'when %s, the machine reboots into the ramdisk, and the history says why',
+  async (_, at, changes, reason) => {
+    const uuid = await active(at, WANTED);
+    if (changes) await install(uuid, at, changes);
+    // The service ends only if the ramdisk runs, which nothing but the firmware has started.
+    await whole.order(uuid, 'service', { service_steps: STEPS });
+    await whole.reach(uuid, 'active');
+    const said = await boots(uuid);
+    expect(said.at(-1)).toMatch(/^The machine reboots into the ramdisk, without kexec: /);
+    expect(said.at(-1)).toMatch(reason);
+  },
+  60_000,
+);
 
 it('a server that stops after it has told the agent goes on when it is back, and the token ends with the instance', async () => {
   const uuid = await active(6, WANTED);
