@@ -32,8 +32,7 @@ const HELP = `bloomery-agent resident: lets the bare metal service start its ram
   --memory FOLDER      in memory, for the ramdisk (default: /dev/shm)
   --help
 `;
-/** @internal */
-export const RESIDENT_OPTIONS = {
+const RESIDENT_OPTIONS = {
   url: { type: 'string' },
   node: { type: 'string', default: 'auto' },
   'token-file': { type: 'string' },
