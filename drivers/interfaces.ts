@@ -138,7 +138,8 @@ export interface Task {
  * operators.
  */
 export type RecordedBoot = { readonly of: 'instance' | 'ramdisk' } & (
-  { readonly by: 'kexec'; readonly kernel: string } | { readonly by: 'reboot'; readonly reason: string }
+  | { readonly by: 'kexec'; readonly kernel: string }
+  | { readonly by: 'reboot'; readonly reason: string }
 );
 
 /** A setting of the BIOS by its name. Unknown facts are absent. */

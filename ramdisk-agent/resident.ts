@@ -70,7 +70,7 @@ export async function fetchFile(url: string, signal: AbortSignal): Promise<Async
   throw new Error(`The boot service answers ${answer.statusCode} to the request for a file of the ramdisk`);
 }
 
-/** Runs until the signal is aborted. */
+/** Runs until the signal is aborted. @internal */
 export async function runResident(host: Resident): Promise<void> {
   const { clock, log, signal, service } = host;
   const commands = runner(residentCommands({ ...host, node: service().node, version: VERSION }), host.newUuid, () => {}, log);

@@ -66,8 +66,7 @@ const RESIDENT_OBSTACLES: Obstacles = [
   ],
   [({ node }) => requestsSecureBoot(node), () => 'the instance is asked for secure boot, in which its kernel starts no other'],
 ];
-const firstOf = (obstacles: Obstacles, task: Checked): string | undefined =>
-  obstacles.find(([prevents]) => prevents(task))?.[1](task.node);
+const firstOf = (obstacles: Obstacles, task: Checked): string | undefined => obstacles.find(([prevents]) => prevents(task))?.[1](task.node);
 /** Why the machine will reboot into the instance; undefined: nothing on the node prevents a kexec. */
 export const kexecObstacle = (task: Checked): string | undefined => firstOf(OBSTACLES, task);
 /** Why the machine will reboot into the ramdisk; undefined: nothing that the server knows prevents a kexec. */

@@ -137,7 +137,9 @@ describe('config drive', () => {
     ['invalid JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
     ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
     ['an invalid interval', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
-  ])('with %s contains no other settings', (_, text, expected) => expect(settingsOnDrive(image(text), 'bloomery-recorder')).toEqual(expected));
+  ])('with %s contains no other settings', (_, text, expected) =>
+    expect(settingsOnDrive(image(text), 'bloomery-recorder')).toEqual(expected),
+  );
   it.each([
     ['not an image', Buffer.alloc(40_000)],
     ['a short file', Buffer.from('CD001')],

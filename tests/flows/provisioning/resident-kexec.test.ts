@@ -52,7 +52,7 @@ const boots = async (uuid: string): Promise<readonly string[]> => {
   const entries = body['history'] as readonly { readonly event_type: string; readonly event: string }[];
   return entries.filter(({ event_type: type }) => type === 'ramdisk_boot').map(({ event }) => event);
 };
-const machineOf = (at: number): SimulatedMachine => whole.fleet.machines[at]!.control as SimulatedMachine;
+const machineOf = (at: number): SimulatedMachine => whole.fleet.machines[at]!.control;
 const set = (uuid: string, path: string, value: unknown) => whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
 
 /** A node with an instance. */
