@@ -37,6 +37,7 @@ import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, type Target } from './http/target';
 import { createUploads } from './http/uploads';
 import { createAgentAddresses } from './pipeline/agent-addresses';
+import { createAgentTokens } from './pipeline/agent-tokens';
 import { createEventFeed } from './pipeline/event-feed';
 import { createFragments } from './pipeline/fragments';
 import type { Answer, ApiContext, Auth } from './pipeline/handler';
@@ -116,6 +117,7 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
     auth,
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
+    agentTokens: createAgentTokens(store, options['DEFAULT.host'], randomBytes),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),

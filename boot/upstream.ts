@@ -1,10 +1,11 @@
 /** Where the image cache gets files: web servers, and Glance. */
 import type { Readable } from 'node:stream';
-import { request, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 import type { ServiceClient } from '../wire/keystone/services';
 import { imageServerLogin, type ImageServerOptions } from '../wire/image-servers';
 import { glanceId, showImage } from '../wire/openstack/glance';
+import { request } from '../wire/http-agent';
 
 export interface UpstreamFile {
   readonly status: number;

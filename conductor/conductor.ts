@@ -119,8 +119,6 @@ export interface Calls {
 
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
-  /** The token for a ramdisk that looks up its node: a new one at the first call, `******` at each later one. */
-  agentToken(uuid: string): Promise<string>;
   /** @param read the node as the request found it */
   heartbeat(uuid: string, beat: Heartbeat, read?: AlreadyRead<AgentNode>): Promise<void>;
   /** Returns the node of the inventory (in inspect wait, or just enrolled) with the token for its agent. The processing continues. */

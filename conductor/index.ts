@@ -29,7 +29,6 @@ import { conductorApi, performLocally, type Perform } from './operations';
 import { createOwnership } from './runtime/ownership';
 import { runPeriodics } from './periodic/periodics';
 import { resumeAbandoned, takeOverNodes } from './engine/recovery';
-import { createTokens } from './runtime/token';
 import { createWorkers } from './runtime/workers';
 
 export interface RunningConductor extends ConductorApi {
@@ -180,7 +179,6 @@ function createContext(
       track: (work) => context.track(work),
     }),
     nodesBeingRead: new Set(),
-    tokens: createTokens(store, random),
     workers: createWorkers(options['conductor.workers_pool_size'], log, metrics, options['conductor.reserved_workers_pool_percentage']),
     locks: createLocks(clock, metrics),
     flowStarts: new Map(),

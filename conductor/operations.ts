@@ -159,8 +159,6 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   createAllocation: { to: newAllocation, run: createAllocation },
   deleteAllocation: { to: allocation, run: deleteAllocation },
   driverProperties: { to: driver, repeatable: true, run: async (context, name) => propertiesOf(context, name) },
-  // Not repeatable: if the token did not arrive, a second call would return `******`, and the agent could not send heartbeats.
-  agentToken: { to: node, run: (context, uuid) => context.tokens.give(uuid) },
   heartbeat: { to: node, repeatable: true, run: heartbeat },
   continueInspection: { to: inspected, run: continueInspection },
 

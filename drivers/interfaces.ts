@@ -396,6 +396,8 @@ export interface DeployInterface extends Interface {
    * (`agent_cached_KIND_steps`); an empty list is a valid result. Undefined: the agent is busy, so try again at the next heartbeat.
    */
   agentSteps?(task: Task, kind: SavedKind): Promise<readonly PlannedStep[] | undefined>;
+  /** `interface.step` → name → argument of an agent's step, beside those that the agent offers. */
+  readonly agentArguments?: Readonly<Record<string, Readonly<Record<string, StepArgument>>>>;
   /** Runs a step of `agentSteps`. */
   runAgentStep?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
   /**

@@ -72,5 +72,11 @@ export async function waitUntil(
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000+00:00');
 /** The format of times in `driver_internal_info` and in messages, as in Ironic: UTC, without offset. */
 export const bareTimestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000');
-/** Parses both formats to milliseconds since the epoch; NaN for other texts. */
-export const instantOf = (text: string): number => Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
+/** Date.parse accepts 2026-02-30. */
+const isDay = (day: string): boolean => day.slice(8) <= '28' || new Date(`${day}T00:00Z`).getUTCDate() === Number(day.slice(8));
+/**
+ * Parses both formats, and other times in ISO 8601 that begin with year, month and day, to milliseconds since the epoch; NaN for other texts
+ * and for days that do not exist.
+ */
+export const instantOf = (text: string): number =>
+  isDay(text.slice(0, 10)) ? Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`) : NaN;

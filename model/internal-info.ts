@@ -4,7 +4,7 @@
  * of other types, and keys of drivers that are not here.
  */
 /** The part of the program that writes the key. `ironic`: only an imported database has it. */
-type Owner = 'agent' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
+type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
 
 /** When keys are forgotten, and which other moments each of them includes. */
 const MOMENTS = {
@@ -58,6 +58,8 @@ export const INTERNAL_INFO = {
   agent_erase_skip_read_only: row<boolean>({ owner: 'agent' }),
   agent_last_heartbeat: row<string>({ owner: 'conductor' }),
   agent_secret_token: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
+  /** The process that gave the token in an answer to a lookup (api/pipeline/agent-tokens.ts). */
+  agent_secret_token_giver: row<string>({ owner: 'api', forgotten: ['system end', 'agent end'] }),
   /** The token is part of the boot medium. */
   agent_secret_token_pregenerated: row<boolean>({ owner: 'boot', forgotten: ['agent end'] }),
   agent_status: row<string>({ owner: 'conductor', forgotten: ['system end'] }),

@@ -1,8 +1,7 @@
 /** The simulator's HTTP: a client for all machines, and what its servers share. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { request } from 'undici';
-import { createAgent } from '../wire/http-agent';
+import { createAgent, request } from '../wire/http-agent';
 
 interface HttpResponse {
   readonly status: number;

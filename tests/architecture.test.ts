@@ -74,6 +74,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'conductor/conductor',
     'config/options',
     'model',
+    'model/rules/agent-token',
     'model/rules/step-controls',
     'policy',
     'store/store',
@@ -213,6 +214,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/agent',
     'drivers/interfaces',
     'model',
+    'model/rules/agent-token',
     'model/rules/out-of-service',
     'store/database-retry',
     'store/store',
@@ -225,6 +227,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'model',
     'model/agent/subject',
+    'model/rules/agent-token',
     'model/rules/out-of-service',
   ],
   'conductor/hardware': ['config/options', 'drivers/interfaces', 'drivers/read-hardware', 'model'],
@@ -298,6 +301,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/interfaces',
     'model',
     'model/rules/default-config',
+    'model/rules/out-of-service',
     'model/rules/step-controls',
   ],
   config: ['model/idents', 'wire/kernel-arguments', 'wire/http/listener-tls', 'wire/http/openid'],
@@ -599,6 +603,11 @@ it('the only program at the root is cli.ts', () => {
 it('agents of undici are made by wire/http-agent.ts only, where each must say how its answers are bounded', () => {
   const makers = sources.filter((file) => /\bnew Agent\(/.test(readFileSync(join(root, file), 'utf8')));
   expect(makers).toEqual(['wire/http-agent.ts']);
+});
+
+it('requests of undici are sent by wire/http-agent.ts only, which ends them when they are aborted', () => {
+  const sent = /\{[^}]*\brequest\b[^}]*\} from 'undici'|\b(?:agent|dispatcher)\.request\(/;
+  expect(sources.filter((file) => sent.test(readFileSync(join(root, file), 'utf8')))).toEqual(['wire/http-agent.ts']);
 });
 
 it(`no folder has more than ${MAX_FILES} source files`, () => {

@@ -1,5 +1,6 @@
 /** HTTP connections to other programs. Each user says how answers are bounded; no other file makes an Agent of undici. */
-import { Agent, buildConnector } from 'undici';
+import { Agent, buildConnector, request as undiciRequest, type Dispatcher } from 'undici';
+import { unlessAborted } from './timeout-signal';
 
 /** Milliseconds; undici's own values. The signal of a request usually ends it earlier. */
 const SILENCE_MS = 300_000;
@@ -40,6 +41,14 @@ export const agentOptions = ({
 });
 /** The user ends it: `destroy`. */
 export const createAgent = (bounds: AgentBounds): Agent => new Agent(agentOptions(bounds));
+
+type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+/** undici notices that a request is aborted only when its connection is made, or cannot be made: a silent TLS server delays that. */
+export const request = async (url: string | URL, options: NonNullable<Parameters<typeof undiciRequest>[1]>): Promise<Response> =>
+  unlessAborted(undiciRequest(url, options), options.signal as AbortSignal | undefined);
+/** As `request`, with the origin and the path apart. */
+export const requestOn = async (dispatcher: Dispatcher, options: Dispatcher.RequestOptions): Promise<Response> =>
+  unlessAborted(dispatcher.request(options), options.signal as AbortSignal | undefined);
 
 /** A connector whose TLS is in files. They are read for each connection, so that changes count at once. */
 export function connectorWithFiles(

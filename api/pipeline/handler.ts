@@ -18,6 +18,7 @@ import type { Arguments } from '../schema/arguments';
 import type { Document } from '../schema/document';
 import type { Validators } from '../schema/schema';
 import type { AgentAddresses } from './agent-addresses';
+import type { AgentTokens } from './agent-tokens';
 import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { HardwarePushes } from './hardware-pushes';
@@ -104,6 +105,7 @@ export interface ApiContext {
   readonly pushes: HardwarePushes;
   readonly notifier: Notifier;
   readonly agentAddresses: AgentAddresses;
+  readonly agentTokens: AgentTokens;
 }
 export type RequestOf<Id extends keyof Operations> = Request<Operations[Id]>;
 /** A request with this parameter in its path. */

@@ -1,7 +1,7 @@
 /** The hardware records that recorders on running hosts push, and their changes. Extensions (docs/recorder.md). */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { timestamp } from '../../model/clock';
+import { instantOf, timestamp } from '../../model/clock';
 import { conflict, Fault, invalid, invalidParameter, notFound } from '../../model/errors';
 import {
   announcementOf,
@@ -123,7 +123,7 @@ const TIMESTAMP = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[
 function timestampOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const [, day = '', time = '00:00', zone = 'Z'] = TIMESTAMP.exec(text) ?? [];
-  const milliseconds = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
+  const milliseconds = instantOf(`${day}T${time}${zone.replace(' ', '+')}`);
   if (Number.isNaN(milliseconds) || milliseconds < 0 || milliseconds > Date.UTC(9999, 0))
     throw invalidParameter(`Expected a timestamp (ISO 8601) for since: ${text}`);
   return timestamp(milliseconds);

@@ -152,9 +152,8 @@ async function lookup(request: RequestOf<'lookup'>, context: ApiContext): Promis
   }
   await refuseForeignSource(node, request, context);
   // Agents older than tokens get a mask, which reveals only that a token exists.
-  // Most lookups come from agents that have the token already.
-  const known = node.driver_internal_info['agent_secret_token'] && MASK;
-  const token = known || (minor >= 62 ? await context.conductor.agentToken(node.uuid) : undefined);
+  const known = node.driver_internal_info['agent_secret_token'] ? MASK : undefined;
+  const token = minor >= 62 ? await context.agentTokens.give(node) : known;
   const shown = await answeredNode(node, Boolean(token) && token !== MASK, request, context);
   return { status: 200, bytes: answerWith(shown, node.management_interface, token, context) };
 }

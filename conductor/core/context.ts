@@ -18,7 +18,6 @@ import type { InspectionRule } from '../../model/rules/inspection-rules';
 import type { Lease, Probed } from '../runtime/lease';
 import type { Locks } from '../runtime/locks';
 import type { Ownership } from '../runtime/ownership';
-import type { Tokens } from '../runtime/token';
 import type { Workers } from '../runtime/workers';
 
 /** What main (or a test) starts a conductor from. */
@@ -62,7 +61,6 @@ export interface Context extends ConductorParts, Ownership {
   readonly nodesBeingRead: Set<string>;
   readonly bmcTurns: BmcTurns;
   readonly nova: NovaEvents;
-  readonly tokens: Tokens;
   /** The request that caused this work; absent: none. */
   readonly origin?: Origin;
   /** Aborted when the caller disconnects before the response; absent: unknown, or no caller waits. */

@@ -13,7 +13,7 @@ import type { AgentNode } from '../../store/store';
 import { type AlreadyRead, recordOf } from '../core/call-types';
 import type { Context } from '../core/context';
 import { startTask } from '../core/task';
-import { tokenIsRight } from '../runtime/token';
+import { tokenIsRight } from '../../model/rules/agent-token';
 import type { WakeReason } from '../flows/flow';
 import { wake } from './waiting';
 

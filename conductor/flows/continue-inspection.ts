@@ -2,6 +2,8 @@
 import { done } from '../../drivers/interfaces';
 import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
+import { newToken } from '../../model/rules/agent-token';
+import { MASK } from '../../model/masks';
 import type { Inventory, JsonObject, NodeRecord } from '../../model/records';
 import type { Lookup } from '../core/call-types';
 import type { Context } from '../core/context';
@@ -34,7 +36,7 @@ export async function continueInspection(
     const isAwaited = task.node.provision_state === 'inspect wait' && !task.driver.inspect.byService;
     if (!isAwaited && !isNew) throw nodeNotFound();
     const { node: waiting } = task;
-    const internal = lookup.wantsToken === true ? { agent_secret_token: await context.tokens.give(uuid) } : {};
+    const internal = lookup.wantsToken === true ? { agent_secret_token: await giveToken(context, uuid) } : {};
     const heartbeat = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
     // The node as it was while it waited: a lookup by the agent would have returned the same.
     answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, ...internal } };
@@ -46,6 +48,11 @@ export async function continueInspection(
     return () => applyOutcome(task, inspect, () => processInspection(task, inventory, pluginData));
   });
   return answer!;
+}
+
+async function giveToken({ store, random }: Context, uuid: string): Promise<string> {
+  const made = newToken(random);
+  return (await store.nodes.mergeInternalOnce(uuid, made)) ? made.agent_secret_token : MASK;
 }
 
 /** Runs hooks and rules, and stores the logs. */

@@ -1,5 +1,5 @@
 /** Default configs: what their steps may be, checked when they are set, and their values beside those of a machine. */
-import type { Interface, PlannedStep, Step, StepArgument, StepKind } from '../../drivers/interfaces';
+import type { DeployInterface, Interface, PlannedStep, Step, StepArgument, StepKind } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import { isObject, type JsonObject } from '../../model/json';
 import type { InterfaceKind, StepRecord } from '../../model/records';
@@ -15,7 +15,7 @@ import { isOfType, stepId } from '../steps/steps';
 
 const BIOS_STEP = 'bios.apply_configuration';
 const KINDS: readonly StepKind[] = ['clean', 'deploy', 'service'];
-/** Steps of the agent, for nodes whose agent has not reported its steps yet. They have no arguments. */
+/** Steps of the agent, for nodes whose agent has not reported its steps yet. */
 const OF_AGENTS: readonly string[] = [
   'deploy.erase_devices',
   'deploy.erase_devices_express',
@@ -63,10 +63,14 @@ const reported = ({ agentSteps }: ScopeSteps): readonly PlannedStep[] =>
   agentSteps
     .flatMap((byInterface) => (isObject(byInterface) ? Object.values(byInterface).flat() : []))
     .filter(isObject) as unknown as PlannedStep[];
-function agentOffers(known: readonly PlannedStep[], asked: StepRecord, hasAgents: boolean): readonly Offer[] {
+/** @param deploys the deploy interfaces of the nodes */
+function agentOffers(known: readonly PlannedStep[], asked: StepRecord, deploys: readonly DeployInterface[]): readonly Offer[] {
   const own = known.filter((step) => stepId(step) === stepId(asked));
-  if (own.length === 0 && hasAgents && OF_AGENTS.includes(stepId(asked))) return [{ args: {}, checks: [] }];
-  return own.map(({ argsinfo }) => ({ args: (argsinfo ?? {}) as Offer['args'], checks: [] }));
+  const withAgents = deploys.filter((deploy) => 'runAgentStep' in deploy);
+  const isUsual = withAgents.length > 0 && OF_AGENTS.includes(stepId(asked));
+  if (own.length === 0 && !isUsual) return [];
+  const offers = own.map(({ argsinfo }) => ({ args: (argsinfo ?? {}) as Offer['args'], checks: [] }));
+  return [...offers, ...withAgents.map(({ agentArguments }) => ({ args: agentArguments?.[stepId(asked)] ?? {}, checks: [] }))];
 }
 const listed = (names: readonly string[]): string => (names.length === 0 ? 'none' : [...new Set(names)].sort().join(', '));
 
@@ -75,8 +79,10 @@ function argumentProblem(step: StepRecord, { args: known, checks }: Offer): stri
   for (const [name, value] of Object.entries(step.args)) {
     if (!Object.hasOwn(known, name))
       return `.${name}: the step ${stepId(step)} has no such argument. Its arguments: ${listed(Object.keys(known))}`;
-    const { type } = known[name]!;
+    const { type, problem } = known[name]!;
     if (type !== undefined && !isOfType(type, value)) return `.${name}: it must be of the type ${type}`;
+    const wrong = problem?.(value);
+    if (wrong !== undefined) return `.${name}: it ${wrong}`;
   }
   const given: JsonObject = Object.fromEntries(
     Object.entries(step.args).map(([name, value]) => [name, runnable(stepId(step), name, value)]),
@@ -143,14 +149,14 @@ async function biosProblem({ store }: Context, scope: ConfigScope, { args: { set
 export async function checkDefaultConfig(context: Context, scope: ConfigScope, steps: readonly StepRecord[]): Promise<void> {
   const ofScope = await context.store.defaultConfigs.stepsOf(scope);
   const known = reported(ofScope);
-  const hasAgents = implementations(context, 'deploy', ofScope).some((deploy) => 'runAgentStep' in deploy);
+  const deploys = implementations(context, 'deploy', ofScope) as readonly DeployInterface[];
   for (const [at, step] of steps.entries()) {
     const found = implementations(context, step.interface as InterfaceKind, ofScope);
     const reserved = reservedStep(step);
     const offers = [
       ...ownOffers(found, step.step),
       ...(reserved ? [{ args: reserved.args ?? {}, checks: [] }] : []),
-      ...agentOffers(known, step, hasAgents),
+      ...agentOffers(known, step, deploys),
     ];
     const offer = merged(offers);
     const refuse = (field: string): never => {

@@ -4,14 +4,14 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { buildConnector, errors, request } from 'undici';
+import { buildConnector, errors } from 'undici';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
-import { createAgent } from '../../wire/http-agent';
+import { createAgent, request } from '../../wire/http-agent';
 import { watchFiles } from '../../wire/watch-files';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';

@@ -1,6 +1,7 @@
 /** Runs a node's saved steps: one step, and the loop over them. */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { outageOf, outageText } from '../../model/rules/out-of-service';
 import { recordSteps } from './step-history';
 import { measuredStep } from './measured-step';
 import { reservedStep, type StepOutcome } from './reserved-steps';
@@ -19,10 +20,13 @@ function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<St
 /** Runs the step on each child, or on the children that it names, one after the other. Unless an option permits it, no child may wait. */
 async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   const { limit_child_node_execution: only = [] } = step;
-  const children = await task.context.store.nodes.listColumns(['uuid'], {
+  const children = await task.context.store.nodes.listColumns(['uuid', 'out_of_service'], {
     children: task.node.uuid,
     where: only.length > 0 ? { uuid: only } : undefined,
   });
+  const [held] = children.filter(outageOf);
+  // Before any child is touched.
+  if (held) return failed(`While executing step ${stepId(step)} on child node ${held.uuid}: ${outageText(outageOf(held)!)}`);
   for (const { uuid } of children) {
     task.signal.throwIfAborted();
     task.log.info(`${kind} step ${stepId(step)} on child node ${uuid}`);

@@ -43,21 +43,19 @@ export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly
   return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
 };
 
-const shownArguments = ({ args }: Step): JsonObject | null =>
-  args
-    ? Object.fromEntries(
-        Object.entries(args).map(([name, { description, required }]) => [
-          name,
-          { description, ...(required === undefined ? {} : { required }) },
-        ]),
-      )
-    : null;
+const shownArguments = (args: NonNullable<Step['args']>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(args).map(([name, { description, required }]) => [
+      name,
+      { description, ...(required === undefined ? {} : { required }) },
+    ]),
+  );
 const planned = (kind: StepKind, owner: string, step: Step): PlannedStep => ({
   step: step.step,
   priority: step.priority[kind]!,
   // A deployment may be aborted at every step.
   ...(kind === 'verify' ? {} : { abortable: step.abortable ?? kind === 'deploy' }),
-  argsinfo: shownArguments(step),
+  argsinfo: step.args ? shownArguments(step.args) : null,
   interface: owner,
   ...(kind === 'clean' || kind === 'service' ? { requires_ramdisk: step.requiresRamdisk ?? true } : {}),
 });
@@ -69,7 +67,12 @@ export function offeredSteps(driver: Driver, kind: StepKind, fromAgent: readonly
     return (chosen.steps ?? []).filter((step) => step.priority[kind] !== undefined).map((step) => planned(kind, owner, step));
   });
   const taken = new Set(own.map(stepId));
-  return [...own, ...fromAgent.filter((step) => !taken.has(stepId(step)))];
+  return [...own, ...fromAgent.filter((step) => !taken.has(stepId(step))).map((step) => withArguments(driver, step))];
+}
+/** An agent's step with the arguments that the driver adds. */
+function withArguments({ deploy }: Driver, step: PlannedStep): PlannedStep {
+  const more = deploy.agentArguments?.[stepId(step)];
+  return more ? { ...step, argsinfo: { ...shownArguments(more), ...(isObject(step.argsinfo) ? step.argsinfo : {}) } } : step;
 }
 
 /** Steps of the agent whose priority is an option of its own, `[deploy]…_priority` → their interface. */
@@ -181,12 +184,12 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   object: (value) => isObject(value),
 };
 export const isOfType = (type: NonNullable<StepArgument['type']>, value: unknown): boolean => IS[type](value);
-/** Checks the JSON types of arguments of the driver's and the conductor's own steps. Throws InvalidParameterValue. */
+/** Checks the arguments that the driver and the conductor know. Throws InvalidParameterValue. */
 export function checkArguments(driver: Driver, kind: StepKind, asked: readonly RequestedStep[]): void {
   const errors = asked
     .filter((step) => !step.execute_on_child_nodes)
     .flatMap((step) => {
-      const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? {};
+      const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? driver.deploy.agentArguments?.[stepId(step)] ?? {};
       return Object.entries(step.args ?? {}).flatMap(([name, value]) => {
         const { type, problem } = known[name] ?? { description: '' };
         if (type !== undefined && !IS[type](value)) return [`${kind} step ${showStep(step)} needs ${type} as its argument ${name}`];

@@ -1,6 +1,6 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import type { SecureContext } from 'node:tls';
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { retry, waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { MASK } from '../../model/masks';
@@ -10,11 +10,11 @@ import { connectionReason } from '../common/reason';
 import { readAuthorities, verifies } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { clientContext } from '../../wire/http/client-contexts';
-import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 import { createTurns } from '../../wire/turns';
 import { withoutEndSlashes } from '../../wire/urls';
 import { shortened } from '../../model/text';
-import { createAgent } from '../../wire/http-agent';
+import { createAgent, request } from '../../wire/http-agent';
 
 /** A command's state as the agent reports it. */
 export interface AgentCommand {
@@ -131,8 +131,7 @@ function createSender(task: Task, { base, token, dispatcher }: Place): Send {
     let status: number;
     let bytes: Buffer;
     try {
-      // undici notices that a request is aborted only when its connection is made, or cannot be made.
-      const sent = request(`${base}/v1/commands/${path}`, {
+      const answer = await request(`${base}/v1/commands/${path}`, {
         method,
         dispatcher,
         // undici follows no redirects, which would take the token elsewhere.
@@ -140,7 +139,6 @@ function createSender(task: Task, { base, token, dispatcher }: Place): Send {
         signal: limited,
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
-      const answer = await unlessAborted(sent, limited);
       status = answer.statusCode;
       bytes = Buffer.from(await answer.body.arrayBuffer());
     } catch (error) {

@@ -8,6 +8,7 @@ import { diskHintsProblem, uploadUrlProblem } from '../../model/agent/save-argum
 import { repr } from '../../model/python';
 import { agentReport } from './report';
 import { snapshotStep } from './snapshot';
+import { agentArguments } from './step-settings';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
@@ -219,6 +220,7 @@ export const agentDeploy = {
   prepareService,
   tearDownService,
   agentSteps,
+  agentArguments,
   runAgentStep,
   onHeartbeat,
   agentReport,

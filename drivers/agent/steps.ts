@@ -1,8 +1,8 @@
 /** Steps that the agent runs: listing them, starting one, and following it by heartbeats. */
 import { bareTimestamp } from '../../model/clock';
 import { setting, type InternalKey } from '../../model/internal-info';
-import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
+import { withSettings } from './step-settings';
 import { nodeForAgent, portForAgent } from './view';
 import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from '../interfaces';
 import { shortened } from '../../model/text';
@@ -18,7 +18,7 @@ const REBOOTING = {
 /** Maximum number of steps, since the list is stored in the node's row. No known hardware manager has more. */
 const MAX_STEPS = 500;
 
-const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
+const view = (task: Task, withConfigdrive: boolean) => ({
   node: nodeForAgent(task.node, withConfigdrive),
   ports: task.ports.map(portForAgent),
 });
@@ -88,9 +88,10 @@ export async function runAgentStep(task: Task, kind: AgentStepKind, step: Planne
 
 async function execute(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   try {
+    const { node, ports } = view(task, kind === 'deploy');
     await agent.command(`${kind}.execute_${kind}_step`, {
-      step,
-      ...view(task, kind === 'deploy'),
+      ...withSettings(task, kind, step, node),
+      ports,
       [`${kind}_version`]: task.node.driver_internal_info['hardware_manager_version'] ?? null,
     });
   } catch (error) {

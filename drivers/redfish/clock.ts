@@ -1,4 +1,5 @@
 /** The clock of a BMC with a Redfish service (schema Manager). A step sets it; verification checks it. */
+import { instantOf } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -21,7 +22,7 @@ function timeOf(text: string): string | undefined {
   const [, time, offset = '+00:00'] = TIME.exec(text.trim().replace(' ', 'T')) ?? [];
   if (time === undefined) return undefined;
   const time8601 = `${time}${offset.toUpperCase() === 'Z' ? '+00:00' : offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2')}`;
-  return Number.isNaN(Date.parse(time8601)) ? undefined : time8601;
+  return Number.isNaN(instantOf(time8601)) ? undefined : time8601;
 }
 const clockOf = (manager: RedfishResource): number => {
   const time8601 = timeOf(textOf(member(manager.body, 'DateTime')) ?? '');

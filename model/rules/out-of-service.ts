@@ -34,13 +34,8 @@ function problemOfTicket(text: string): string | undefined {
   // Everybody who sees the node sees the URL.
   return url.username !== '' || url.password !== '' ? 'a URL with a login cannot be stored here' : undefined;
 }
-/** Date.parse accepts 2026-02-30. */
-const isDay = (day: string): boolean => {
-  const at = Date.parse(day);
-  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
-};
 function problemOfUntil(text: string, now: number): string | undefined {
-  const at = MOMENT.test(text) && isDay(text.slice(0, 10)) ? instantOf(text) : NaN;
+  const at = MOMENT.test(text) ? instantOf(text) : NaN;
   if (Number.isNaN(at)) return 'it is not a time (ISO 8601, such as 2026-12-01T08:00:00Z)';
   if (at <= now) return 'it is not in the future';
   return at > now + MAX_DAYS * DAY_MS ? `it is more than ${MAX_DAYS} days from now` : undefined;

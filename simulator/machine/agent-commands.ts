@@ -116,6 +116,9 @@ const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> =>
       const { args, ...step } = object(params['step']);
       const known = STEPS.find((candidate) => candidate.step === step['step'] && candidate.priority[kind] !== undefined);
       if (!known) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(step['step'])}`);
+      const strange = Object.keys(object(args)).filter((name) => !Object.hasOwn(known.argsinfo ?? {}, name));
+      if (strange.length > 0)
+        throw new AgentError('InvalidCommandParamsError', `${known.step}() got an unexpected argument '${strange[0]}'`);
       return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };
     },
   },

@@ -15,7 +15,7 @@ export type AgentNode = Pick<
   NodeRecord,
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
-/** The columns that a lookup reads for each request. Of the objects, only `fast_track` and `agent_secret_token`. */
+/** The columns that a lookup reads for each request. Of the objects, only `fast_track`, and what is about the agent's token. */
 export type LookupNode = RowVersion & Pick<NodeRecord, (typeof LOOKUP_COLUMNS)[number] | 'driver_info' | 'driver_internal_info'>;
 /** The columns that the answer to a lookup shows. */
 export type AnsweredNode = RowVersion &
@@ -84,7 +84,8 @@ function part(column: keyof typeof MEMBERS, names: readonly string[] = MEMBERS[c
 const PARTS = `${part('driver_info')}, ${part('driver_internal_info')}`;
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error'] as const;
 const LOOKUP_COLUMNS = ['uuid', 'provision_state', 'target_power_state', 'reservation', 'owner', 'lessee', 'management_interface'] as const;
-const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${part('driver_info')}, ${part('driver_internal_info', ['agent_secret_token'])} FROM nodes
+const TOKEN_MEMBERS = ['agent_secret_token', 'agent_secret_token_giver', 'agent_url'];
+const FIND_LOOKUP = `SELECT id, revision, ${LOOKUP_COLUMNS.join(', ')}, ${part('driver_info')}, ${part('driver_internal_info', TOKEN_MEMBERS)} FROM nodes
   WHERE uuid = $1`;
 /** Bytes of instance_info from which the config drive is replaced. */
 const LARGE_INSTANCE = 128 * 1024;

@@ -14,5 +14,8 @@ it.each([
   // In UTC, wherever the server is.
   ['2026-02-03T04:05:06.789000', MOMENT],
   ['2026-02-03 04:05:06.789000', MOMENT],
+  ['2028-02-29T00:00:00Z', Date.UTC(2028, 1, 29)],
+  ['2026-02-29T00:00:00Z', NaN],
+  ['2026-04-31', NaN],
   ['soon', NaN],
 ])('instantOf reads %s', (text, moment) => expect(instantOf(text)).toBe(moment));

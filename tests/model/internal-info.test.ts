@@ -1,6 +1,6 @@
 import { forgottenAt, INTERNAL_INFO, isDeferred, setting, type InternalInfo } from '../../model/internal-info';
 
-const AGENT = ['agent_secret_token', 'agent_url', 'agent_verify_ca'];
+const AGENT = ['agent_secret_token', 'agent_secret_token_giver', 'agent_url', 'agent_verify_ca'];
 const AGENT_END = [...AGENT, 'agent_secret_token_pregenerated'];
 const STEPS_END = [...AGENT_END, 'raid_configs', 'ramdisk_boot', 'redfish_bios_state', 'resident_kexec', 'step_poll_every'];
 const REBOOTING = ['cleaning_reboot', 'servicing_reboot'];

@@ -9,6 +9,7 @@ import { silentLog, type Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type InterfaceKind, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import { agentToken } from './agent-token';
 import { interfacesOf, newMachine, type Machine } from './machine';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
@@ -100,7 +101,7 @@ export async function started(
       return store.nodes.update(uuid, changes);
     },
     speak: async (uuid, token) => {
-      const given = await conductor.agentToken(uuid);
+      const given = await agentToken(store, uuid);
       if (given !== '******') tokens.set(uuid, given);
       const known = token ?? tokens.get(uuid)!;
       await conductor.heartbeat(uuid, { callbackUrl: AGENT_URL, agentVersion: '11.0', agentToken: known });

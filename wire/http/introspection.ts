@@ -2,13 +2,12 @@
  * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time,
  * size and connections. Redirects are not followed.
  */
-import { request } from 'undici';
 import { isObject } from '../../model/json';
 import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { oneLine } from '../../model/log';
 import { shortened } from '../../model/text';
-import { createAgent, connectionText } from '../http-agent';
+import { createAgent, connectionText, request } from '../http-agent';
 
 interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */

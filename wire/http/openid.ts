@@ -2,14 +2,13 @@
  * The public keys, endpoints and tokens of an OpenID provider (OpenID Connect Discovery 1.0 §4, RFC 7517, RFC 6749). Bounded in time and
  * size; redirects are not followed.
  */
-import { request } from 'undici';
 import { readAuthorities } from '../authorities';
 import { parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { isLoopback } from '../../model/idents';
 import { isObject } from '../../model/json';
 import { shortened } from '../../model/text';
-import { createAgent } from '../http-agent';
+import { createAgent, request } from '../http-agent';
 
 export interface OpenIdProvider {
   /** https://…; http://… on this host only. */

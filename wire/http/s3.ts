@@ -4,8 +4,9 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import { timeoutSignal } from '../timeout-signal';
+import { request } from '../http-agent';
 
 interface S3Settings {
   /** http(s)://HOST[:PORT] */

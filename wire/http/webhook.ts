@@ -1,7 +1,7 @@
 /** Posts messages to a URL in order: retried, signed, bounded. The caller never waits. */
 import { createHmac } from 'node:crypto';
 import { retry } from '../../model/clock';
-import { createAgent } from '../http-agent';
+import { createAgent, requestOn } from '../http-agent';
 import { timeoutSignal } from '../timeout-signal';
 
 interface WebhookOptions {
@@ -64,7 +64,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
   async function post({ id, event, body }: WebhookMessage): Promise<void> {
     stopping.signal.throwIfAborted();
     const moment = Math.floor(options.now());
-    const answer = await dispatcher.request({
+    const answer = await requestOn(dispatcher, {
       origin: target.origin,
       path: `${target.pathname}${target.search}`,
       method: 'POST',

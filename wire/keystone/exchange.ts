@@ -1,9 +1,9 @@
 /** One HTTP exchange with an OpenStack service: bounded in time, size and connections. Redirects are not followed. */
 import type { Readable } from 'node:stream';
-import { buildConnector, request } from 'undici';
+import { buildConnector } from 'undici';
 import { readAuthorities, readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
-import { connectorWithFiles, createAgent } from '../http-agent';
+import { connectorWithFiles, createAgent, request } from '../http-agent';
 import type { TlsSettings } from './settings';
 
 export interface ServiceRequest {

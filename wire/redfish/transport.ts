@@ -5,7 +5,7 @@ import { gunzip } from 'node:zlib';
 import { type Agent, buildConnector } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
-import { createAgent } from '../http-agent';
+import { createAgent, requestOn } from '../http-agent';
 import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
 import { lenientRequest } from './lenient';
 
@@ -250,7 +250,7 @@ export async function exchange(
     };
     if (service.isMalformed) return lenientRequest(request, service.tls);
     const agent = service.dropsConnections ? service.freshAgent : service.agent;
-    return agent.request({ ...request, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
+    return requestOn(agent, { ...request, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
   };
   const once = async (at: string, more: Readonly<Record<string, string>>): Promise<RedfishAnswer> => {
     const url = `${origin}${at}`;

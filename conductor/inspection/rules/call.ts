@@ -1,7 +1,7 @@
 /** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
-import { ProxyAgent, request, type Dispatcher } from 'undici';
+import { ProxyAgent, type Dispatcher } from 'undici';
 import { retry, type Clock } from '../../../model/clock';
-import { agentOptions, createAgent } from '../../../wire/http-agent';
+import { agentOptions, createAgent, request } from '../../../wire/http-agent';
 import { webServerTls, type WebServerOptions } from '../../../wire/web-servers';
 import type { ApiCall } from './actions';
 

@@ -159,6 +159,7 @@ it.each([
   ['kind=new', 'Unknown kind new: use appeared, vanished, changed.'],
   ['component=fan', expect.stringContaining('Unknown component fan') as unknown],
   ['since=5', 'Expected a timestamp (ISO 8601) for since: 5'],
+  ['since=2026-02-30', 'Expected a timestamp (ISO 8601) for since: 2026-02-30'],
   ['since=2026-13-01', 'Expected a timestamp (ISO 8601) for since: 2026-13-01'],
   ['since=', 'Expected a timestamp (ISO 8601) for since: '],
   ['since=yesterday', 'Expected a timestamp (ISO 8601) for since: yesterday'],

@@ -52,7 +52,7 @@ describe('lookup', () => {
     expect(Object.keys(first.body.node).sort()).toEqual(['driver_internal_info', 'instance_info', 'links', 'properties', 'uuid']);
     expect(first.body.config).toMatchObject({
       heartbeat_timeout: 300,
-      agent_token: SECRET,
+      agent_token: expect.stringMatching(/^[\w-]{43}$/) as unknown,
       agent_token_required: true,
       tls_min_version: '1.2',
       permitted_image_formats: ['raw', 'qcow2'],
@@ -61,14 +61,13 @@ describe('lookup', () => {
       metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
     });
     expect(first.body.node.driver_internal_info).toMatchObject({ agent_secret_token: '******' });
-    const calls = api.conductor.calls.length;
-    expect(api.conductor.calls.at(-1)!.name).toBe('agentToken');
+    const token = first.body.config['agent_token'] as string;
     const second = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 62);
     expect(second.body.config.agent_token).toBe('******');
-    // What the lookup has read is enough for the mask.
-    expect(api.conductor.calls.length).toBe(calls);
-    expect(second.text).not.toContain(SECRET);
-    expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(SECRET);
+    expect(second.text).not.toContain(token);
+    expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(token);
+    // An agent gets its token also while no conductor answers.
+    expect(api.conductor.calls.map(({ name }) => name)).not.toContain('heartbeat');
   });
   it('removes credentials from URLs', async () => {
     const instance_info = { image_source: 'http://user:hush@images/x', kernel: 'https://images/k' };

@@ -92,6 +92,28 @@ describe('runAgentStep', () => {
       },
     ]);
   });
+  it('sends the settings of a step as its node has them', async () => {
+    const { task } = await against(() => ({ body: result('execute_clean_step', 'RUNNING') }), { agent_erase_devices_iterations: 1 });
+    await runAgentStep(task, 'clean', { ...erase, args: { iterations: 3, zeroize: false, force: true } });
+    await runAgentStep(task, 'clean', { ...erase, step: 'burnin_memory', args: { timeout: 60, 'vm-bytes': '50%' } });
+    const [erased, burnt] = agent!.asked.map(({ body }) => body!.params as Readonly<Record<string, JsonObject>>);
+    expect(erased).toMatchObject({
+      step: { step: 'erase_devices', args: { force: true } },
+      node: { driver_internal_info: { agent_erase_devices_iterations: 3, agent_erase_devices_zeroize: false, agent_url: agent!.url } },
+    });
+    expect(erased!['step']!['args']).toEqual({ force: true });
+    expect(burnt).toMatchObject({
+      step: { args: {} },
+      node: { driver_info: { agent_burnin_vm_timeout: 60, 'agent_burnin_vm_vm-bytes': '50%', redfish_username: 'root' } },
+    });
+  });
+  it('sends an argument that the agent itself offers', async () => {
+    const cached = { deploy: [{ ...erase, argsinfo: { iterations: { description: 'x' } } }] };
+    const { task } = await against(() => ({ body: result('execute_clean_step', 'RUNNING') }), { agent_cached_clean_steps: cached });
+    await runAgentStep(task, 'clean', { ...erase, args: { iterations: 3 } });
+    expect(agent!.asked[0]!.body!.params).toMatchObject({ step: { args: { iterations: 3 } } });
+    expect(JSON.stringify(agent!.asked[0]!.body!.params['node'])).not.toContain('agent_erase_devices_iterations');
+  });
   it.each([
     ['the same step', 'execute_clean_step', 'RUNNING', true],
     ['another command', 'sync', 'RUNNING', false],

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Fault } from '../../../model/errors';
 import type { NodeChanges } from '../../../model/records';
+import { agentToken } from '../../support/agent-token';
 import { AGENT_URL, gate, type Started } from '../../support/conductor';
 import { newMachine } from '../../support/machine';
 import { settled } from '../../support/settled';
@@ -222,9 +223,9 @@ describe('heartbeats', () => {
   });
 
   it('that arrive at the same time have their effect once', async () => {
-    const { conductor, machine, enrol, node, speak } = await start({ machine: newMachine({ agentSteps: erase }) });
+    const { conductor, machine, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
-    const token = await conductor.agentToken(uuid);
+    const token = await agentToken(store, uuid);
     await Promise.all(Array.from({ length: 5 }, () => speak(uuid, token)));
     await settled(conductor);
     expect(machine.orders.filter((what) => what === 'step deploy.erase')).toHaveLength(1);
@@ -240,9 +241,9 @@ describe('heartbeats', () => {
   });
 
   it('require the token, which is given only once', async () => {
-    const { conductor, enrol, node } = await start({ machine: newMachine({ agentSteps: erase }) });
+    const { conductor, enrol, node, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
-    const both = await Promise.all([conductor.agentToken(uuid), conductor.agentToken(uuid)]);
+    const both = await Promise.all([agentToken(store, uuid), agentToken(store, uuid)]);
     const token = both.find((candidate) => candidate !== '******')!;
     expect(both.filter((candidate) => candidate === '******')).toHaveLength(1);
     expect(token).toMatch(/^[\w-]{43}$/);
@@ -266,10 +267,10 @@ describe('heartbeats', () => {
   });
 
   it('require TLS with [agent]require_tls, and the same certificate each time', async () => {
-    const { conductor, enrol } = await start({ options: { 'agent.require_tls': true } });
+    const { conductor, enrol, store } = await start({ options: { 'agent.require_tls': true } });
     const { uuid } = await enrol({ ...waiting, provision_state: 'cleaning' });
-    const agentToken = await conductor.agentToken(uuid);
-    const beat = { agentVersion: '1', agentToken, callbackUrl: 'https://192.0.2.50:9999' };
+    const token = await agentToken(store, uuid);
+    const beat = { agentVersion: '1', agentToken: token, callbackUrl: 'https://192.0.2.50:9999' };
     await expect(conductor.heartbeat(uuid, { ...beat, callbackUrl: AGENT_URL })).rejects.toThrow('TLS is required by configuration');
     await conductor.heartbeat(uuid, { ...beat, agentVerifyCa: 'PEM\n' });
     await conductor.heartbeat(uuid, { ...beat, agentVerifyCa: 'PEM' });
@@ -311,7 +312,7 @@ describe('heartbeats', () => {
   it('get 409 while another host has reserved the node', async () => {
     const { conductor, enrol, store } = await start();
     const { uuid } = await enrol(waiting);
-    const token = await conductor.agentToken(uuid);
+    const token = await agentToken(store, uuid);
     const { lock_fence: fence } = await store.nodes.reserve(uuid, 'there');
     await store.conductors.register({ hostname: 'there', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     await expect(conductor.heartbeat(uuid, { callbackUrl: AGENT_URL, agentVersion: '1', agentToken: token })).rejects.toMatchObject({

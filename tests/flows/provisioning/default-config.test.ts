@@ -8,7 +8,7 @@ const database = useDatabase();
 let whole: WholeServer;
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
-    machines: 4,
+    machines: 5,
     options: { 'redfish.firmware_update_status_interval': 1, 'redfish.raid_config_status_interval': 1, 'agent.command_wait_interval': 1 },
   });
 });
@@ -145,6 +145,19 @@ it('fills in what a request leaves out, and takes what it names', async () => {
   expect(await bios(uuid)).toMatchObject({ QuietBoot: 'True', BootRetrySeconds: '61' });
 });
 
+it('gives the steps of the agent their settings', async () => {
+  await set({ resource_class: 'erased', steps: [{ interface: 'deploy', step: 'erase_devices', args: { iterations: 3 } }] });
+  const uuid = await manageable(4, { resource_class: 'erased' });
+  await provided(uuid);
+  expect(await stepsOfLast(uuid)).toMatch(/'step': 'erase_devices',.*'args': \{'iterations': 3\}/);
+  await whole.order(uuid, 'manage');
+  await whole.reach(uuid, 'manageable');
+  const steps = [{ interface: 'deploy', step: 'erase_devices', args: { iterations: 101 } }];
+  const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'clean', clean_steps: steps });
+  expect(answer.status).toBe(400);
+  expect(faultOf(answer.body)).toMatch(/the argument iterations of clean step .* must be from 0 to 100/);
+});
+
 const RAID = { interface: 'raid', step: 'apply_configuration' };
 it.each([
   [{ resource_class: 'bad' }, /'steps' is a required property/],
@@ -183,6 +196,18 @@ it.each([
       steps: [{ interface: 'firmware', step: 'update', args: { settings: [{ component: 'bmc', url: 'http://192.0.2.1/f' }] } }],
     },
     /^steps\[0\]\.args\.settings\[0\]\.version: a text is needed/,
+  ],
+  [
+    { resource_class: 'bad', steps: [{ interface: 'deploy', step: 'burnin_cpu', args: { timeout: '1 day' } }] },
+    /^steps\[0\]\.args\.timeout: it must be of the type integer$/,
+  ],
+  [
+    { resource_class: 'bad', steps: [{ interface: 'deploy', step: 'burnin_cpu', args: { timeout: 0 } }] },
+    /^steps\[0\]\.args\.timeout: it must be from 1 to 7257600$/,
+  ],
+  [
+    { resource_class: 'bad', steps: [{ interface: 'deploy', step: 'erase_devices', args: { passes: 3 } }] },
+    /^steps\[0\]\.args\.passes: the step deploy\.erase_devices has no such argument\. Its arguments: iterations, zeroize$/,
   ],
   [
     { resource_class: 'bad', steps: [{ interface: 'deploy', step: 'burnin_gpu' }] },

@@ -11,6 +11,7 @@ import { flatNetwork, neutronNetwork } from '../../../drivers/network/neutron';
 import type { Clock } from '../../../model/clock';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../../model/records';
 import type { Store } from '../../../store/store';
+import { agentToken } from '../../support/agent-token';
 import { testClock } from '../../support/clock';
 import { HARDWARE, started, type Started } from '../../support/conductor';
 import { interfacesOf, newMachine } from '../../support/machine';
@@ -213,14 +214,14 @@ const FLOWS: Readonly<Record<string, Flow>> = {
 };
 
 /** Acts as the machine: its ramdisk reports, its agent sends a heartbeat. Does nothing in other states. */
-async function act({ conductor }: Started, node: Tested, { provision_state: state, reservation }: NodeRecord): Promise<void> {
+async function act({ conductor, store }: Started, node: Tested, { provision_state: state, reservation }: NodeRecord): Promise<void> {
   if (reservation !== null) return;
   if (state === 'inspect wait') {
     const interfaces = node.macs.map((mac, index) => ({ name: `eth${index}`, mac_address: mac, has_carrier: true }));
     const inventory = { interfaces, cpu: { architecture: 'x86_64', count: 1 }, memory: { physical_mb: 1024 }, disks: [], boot: {} };
     await conductor.continueInspection({ macs: node.macs }, inventory, {});
   } else if (/ wait$|wait call-back$/.test(state)) {
-    const given = await conductor.agentToken(node.uuid);
+    const given = await agentToken(store, node.uuid);
     if (given !== '******') node.token = given;
     await conductor.heartbeat(node.uuid, { callbackUrl: agent.url, agentVersion: '11.0', agentToken: node.token! });
   }

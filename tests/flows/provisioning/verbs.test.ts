@@ -291,6 +291,19 @@ describe('child nodes', () => {
     expect(machine.orders).toEqual(orders);
   });
 
+  it('are not touched while one of them is out of service', async () => {
+    const { conductor, node, machine, parent, children } = await family();
+    const request = { reason: 'a fan is replaced', ticket: null, until: '2026-02-04T00:00:00+00:00' };
+    await conductor.declareOutOfService(children[1]!, request, null);
+    await conductor.provision(parent, 'clean', { clean_steps: [{ ...flash, execute_on_child_nodes: true }] });
+    await conductor.idle();
+    expect(await node(parent)).toMatchObject({
+      provision_state: 'clean failed',
+      last_error: expect.stringMatching(/on child node \S+: Out of service until 2026-02-04T00:00:00Z: a fan is replaced/) as unknown,
+    });
+    expect(machine.orders).toEqual(['tearDownCleaning']);
+  });
+
   it.each([
     [flash, 'held', /: Node \S+ is locked by host other/],
     [

@@ -118,12 +118,6 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     deleteAllocation: done('deleteAllocation', (uuid) => store().allocations.remove(uuid)),
 
     driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),
-    agentToken: done('agentToken', async (uuid) => {
-      const { driver_internal_info: info } = await find(uuid);
-      if (info['agent_secret_token']) return '******';
-      await store().nodes.mergeInternal(uuid, { agent_secret_token: 'secret-of-the-agent' });
-      return 'secret-of-the-agent';
-    }),
     heartbeat: done('heartbeat', async () => {}),
     startIntrospection: done('startIntrospection', async () => {}),
     abortIntrospection: done('abortIntrospection', async () => {}),
