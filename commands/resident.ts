@@ -1,7 +1,7 @@
 /** `bloomery resident …`: the agent in the deployed system of a node (docs/kexec.md): how it is installed, and what is known of it. */
 import type { Command } from 'commander';
 import { isObject } from '../model/json';
-import { isUuid } from '../model/idents';
+import { isLoopback, isUuid } from '../model/idents';
 import { printable } from '../model/log';
 import { endpoint, get, post, remove } from './endpoint';
 import { print, printError, printJson } from './output';
@@ -51,6 +51,7 @@ const install = (node: string, given: Arguments & { readonly service?: string })
   reported(async () => {
     const service = given.service ?? endpoint(given.url, process.env);
     if (!PLAIN_URL.test(service)) throw new Error(`${service} is not the URL of a server`);
+    if (isLoopback(new URL(service).hostname)) throw new Error(`the host cannot reach ${service}: use --service`);
     const uuid = await get(given.url, `nodes/${encodeURIComponent(node)}?fields=uuid`, (body) => {
       const found = textIn(body, 'uuid');
       return isUuid(found) ? found : undefined;

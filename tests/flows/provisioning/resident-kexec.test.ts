@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runCommand } from '../../support/command';
 import { useDatabase } from '../../support/database';
 import { kernelBytes, startResident, type ResidentHost } from '../../support/resident-host';
 import { until } from '../../support/until';
@@ -83,6 +84,10 @@ async function install(uuid: string, at: number, changes: Partial<Resident> = {}
   });
   return host;
 }
+const warnings = async (uuid: string): Promise<readonly string[]> => {
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/readiness`);
+  return (body['checks'] as readonly { readonly message: string | null }[]).map(({ message }) => message ?? '');
+};
 const WANTED = { driver_info: { resident_kexec: true } };
 const STEPS = [{ interface: 'deploy', step: 'erase_devices_metadata', args: {} }];
 
@@ -137,6 +142,7 @@ it.each<[string, number, Partial<Resident> | undefined, RegExp]>([
   async (_, at, changes, reason) => {
     const uuid = await active(at, WANTED);
     if (changes) await install(uuid, at, changes);
+    else expect(await warnings(uuid)).toContainEqual(expect.stringMatching(reason) as unknown);
     // The service ends only if the ramdisk runs, which nothing but the firmware has started.
     await whole.order(uuid, 'service', { service_steps: STEPS });
     await whole.reach(uuid, 'active');
@@ -170,4 +176,20 @@ it('another value than a boolean is refused when it is set, with the name of its
     status: 400,
     body: { error_message: expect.stringContaining("Invalid value of driver_info/resident_kexec: Unrecognized value 'soon'") as unknown },
   });
+});
+
+it('bloomery resident installs, shows and revokes', async () => {
+  const { body } = await whole.call('POST', '/v1/nodes', { driver: 'redfish', name: 'commanded' });
+  const uuid = body['uuid'] as string;
+  const run = (verb: string, ...more: readonly string[]) =>
+    runCommand(['resident', verb, 'commanded', '--url', whole.server.apiUrl!, ...more]);
+  expect(await run('install')).toMatchObject({ code: 2, errors: expect.stringContaining('use --service') as unknown });
+  const installed = await run('install', '--service', 'https://ironic.example:6385');
+  expect(installed.code).toBe(0);
+  expect(installed.output).toContain(`resident --url https://ironic.example:6385 --node ${uuid} --token-file /etc/bloomery/resident-token`);
+  const token = /'([\w-]{43})' > \/etc\/bloomery\/resident-token/.exec(installed.output)?.[1];
+  expect((await database.store().residentAgents.find(uuid))?.token).toBe(token);
+  expect(await run('show')).toMatchObject({ code: 0, output: 'has a token, and has never registered\n' });
+  expect(await run('revoke')).toMatchObject({ code: 0 });
+  expect(await run('show')).toMatchObject({ code: 2, errors: expect.stringContaining('has no token') as unknown });
 });
