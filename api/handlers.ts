@@ -30,6 +30,7 @@ import { portgroupHandlers } from './resources/portgroups';
 import { portHandlers } from './resources/ports';
 import { raidHandlers } from './resources/raid';
 import { ramdiskHandlers } from './resources/ramdisk';
+import { residentAgentHandlers } from './resources/resident-agents';
 import { rootHandlers } from './resources/root';
 import { runbookHandlers } from './resources/runbooks';
 import { shardHandlers } from './resources/shards';
@@ -71,6 +72,7 @@ export const handlers: Handlers = {
   ...portHandlers,
   ...raidHandlers,
   ...ramdiskHandlers,
+  ...residentAgentHandlers,
   ...rootHandlers,
   ...runbookHandlers,
   ...shardHandlers,

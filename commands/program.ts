@@ -17,6 +17,7 @@ import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
+import { addResidentCommands } from './resident';
 import { addSnapshotCommands } from './snapshot';
 import { addTokenCommands } from './token';
 import { addStepsCommand } from './steps';
@@ -37,6 +38,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addWhyCommand,
   addStepsCommand,
   addDefaultConfigCommands,
+  addResidentCommands,
   addSnapshotCommands,
   addOutOfServiceCommand,
   addPolicyCommands,

@@ -16,6 +16,7 @@ import type {
   NodeRecord,
   PortgroupRecord,
   PortRecord,
+  ResidentAgent,
   StepControls,
   Vif,
   Snapshots,
@@ -125,14 +126,22 @@ export interface Task {
   saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
   /** The config drive's vendor data for a recorder on the instance; each call creates a token. Undefined: the instance gets no recorder. */
   recorderData(): Promise<JsonObject | undefined>;
-  /** Says in the node's history, and to listeners of events, how the instance boots. After a kexec, the agent is forgotten. */
-  recordBoot(boot: InstanceBoot): Promise<void>;
+  /** The agent in the deployed system; undefined: the instance has no token for one. */
+  residentAgent(): Promise<ResidentAgent | undefined>;
+  /** Says in the node's history, and to listeners of events, how the machine boots. After a kexec, the agent is forgotten. */
+  recordBoot(boot: RecordedBoot): Promise<void>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits for the state. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }
 
-/** How an instance boots after its deployment, where a kexec was asked for. The texts are for operators. */
-export type InstanceBoot = { readonly by: 'kexec'; readonly kernel: string } | { readonly by: 'reboot'; readonly reason: string };
+/**
+ * How an instance boots after its deployment, or the ramdisk on a machine with an instance, where a kexec was asked for. The texts are for
+ * operators.
+ */
+export type RecordedBoot = { readonly of: 'instance' | 'ramdisk' } & (
+  | { readonly by: 'kexec'; readonly kernel: string }
+  | { readonly by: 'reboot'; readonly reason: string }
+);
 
 /** A setting of the BIOS by its name. Unknown facts are absent. */
 export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;

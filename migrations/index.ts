@@ -24,6 +24,7 @@ import { up as outOfService } from './0021_out_of_service';
 import { up as defaultConfigs } from './0022_default_configs';
 import { up as snapshots } from './0023_snapshots';
 import { up as snapshotContents } from './0024_snapshot_contents';
+import { up as residentAgents } from './0025_resident_agents';
 
 export interface Migration {
   readonly name: string;
@@ -60,4 +61,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0022_default_configs', up: defaultConfigs },
   { name: '0023_snapshots', up: snapshots },
   { name: '0024_snapshot_contents', up: snapshotContents },
+  { name: '0025_resident_agents', up: residentAgents },
 ];

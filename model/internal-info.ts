@@ -109,6 +109,10 @@ export const INTERNAL_INFO = {
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
   kexec: row<{ readonly kernel: string; readonly told?: true }>({ owner: 'agent', forgotten: ['system end', 'deploy end'] }),
+  /**
+   * The agent in the instance was told to start the ramdisk, at that time in milliseconds: until the first heartbeat of the ramdisk's agent.
+   */
+  resident_kexec: row<{ readonly at: number; readonly kernel: string }>({ owner: 'agent', forgotten: ['poll end'] }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 

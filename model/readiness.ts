@@ -22,6 +22,8 @@ export interface Probes {
   readonly cleans: boolean;
   /** Why the deployment will end with a reboot, although a kexec is asked for. */
   readonly kexecObstacle?: string | undefined;
+  /** Why a service or a rescue will begin with a reboot, although a kexec from the instance is asked for. */
+  readonly residentObstacle?: string | undefined;
   /** Requested deploy steps (`interface.step`) that the driver lacks, and the agent too, if its steps are known. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
   /** What differs between the machine and the node's default config. */
@@ -340,6 +342,17 @@ const CHECKS: readonly (NodeCheck | ProbeCheck)[] = [
         : {
             message: `its deployment is asked to end with a kexec, and will end with a reboot: ${obstacle}`,
             todo: `accept the reboot, or ${command(node, 'set NODE --instance-info deploy_kexec=false')}`,
+          },
+  },
+  {
+    code: 'resident-kexec',
+    severity: 'warns',
+    probe: ({ residentObstacle: obstacle }, { node }) =>
+      obstacle === undefined
+        ? undefined
+        : {
+            message: `the agent in its instance is asked to start the ramdisk by kexec, and the machine will reboot: ${obstacle}`,
+            todo: `accept the reboot, or bloomery resident install ${node.name ?? node.uuid}, or ${command(node, 'set NODE --driver-info resident_kexec=false')}`,
           },
   },
   { code: 'boot-port', severity: 'blocks', check: bootPort },

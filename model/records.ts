@@ -220,6 +220,26 @@ export interface ConductorRecord {
   readonly revision: number;
 }
 
+/** What an agent in a deployed system says of itself (docs/kexec.md). */
+export interface ResidentRegistration {
+  /** `https://ADDRESS:PORT`, by an IP address. */
+  readonly url: string;
+  /** PEM; the only certificate that is accepted there. */
+  readonly certificate: string;
+  readonly version: string;
+  readonly boot_id: string;
+}
+type Registered = { readonly [Key in keyof ResidentRegistration]: ResidentRegistration[Key] | null };
+export interface ResidentAgent extends Registered {
+  readonly node_uuid: string;
+  /** Secret, known to the server and to this agent: each proves to the other who it is. */
+  readonly token: string;
+  readonly token_from: 'operator' | 'deployment';
+  readonly token_made_at: string;
+  /** When it last registered; null, as what it registers: never. */
+  readonly seen_at: string | null;
+}
+
 /**
  * What a machine boots from the network. A driver writes one row for each node. The boot services find it by a MAC address and render it. A
  * known MAC address without a row gets no response: that is the PXE filter.

@@ -19,6 +19,7 @@ import { network } from './network/network';
 import { timeOf } from './network/sntp';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
+import { resident } from './resident';
 import { run } from './system/run';
 
 /** The parameters that the ramdisk's init found on a medium of the BMC. */
@@ -89,8 +90,9 @@ async function main(): Promise<void> {
 
 const plainLog = (): Log => consoleLog((line) => process.stdout.write(line), systemClock, false);
 const COMMANDS: Readonly<Record<string, (words: readonly string[]) => Promise<void>>> = {
-  // The same program runs on hosts, as `bloomery-agent record`.
+  // The same program runs on hosts, as `bloomery-agent record` and `bloomery-agent resident`.
   record,
+  resident,
   network: (words) => network(words, { tree: tree(), run, clock: systemClock, log: plainLog() }),
   dhcpv6: (words) =>
     dhcpv6(words, {

@@ -1,15 +1,13 @@
 /** `bloomery-agent record`: the recorder as a program on a running host. It only reads, and never writes a disk or a setting. */
-import { readFileSync } from 'node:fs';
 import { hostname, machine, setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
-import { isObject } from '../model/json';
-import { readConfigDrive } from './config-drive';
+import { checkUrl, identityFrom, LEAST_INTERVAL, MAX_INTERVAL, readGiven, settingsOnDrive, type Identity } from './drive-settings';
 import { reasonOf } from '../model/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
 import { cached, readHardware } from './record-hardware';
-import { keepPushing, pushOnce, type Identity, type Recording } from './recorder';
+import { keepPushing, pushOnce, type Recording } from './recorder';
 import { run } from './system/run';
 
 const HELP = `bloomery-agent record: tells the bare metal service what hardware this host has, again and again. It changes nothing.
@@ -48,37 +46,6 @@ function numberOf(name: string, text: string, least: number, most: number): numb
   return value;
 }
 
-const [LEAST_INTERVAL, MAX_INTERVAL] = [1, 86_400];
-function readGiven(name: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new Error(`--${name}: ${reasonOf(error)}`, { cause: error });
-  }
-}
-
-interface DriveSettings extends Partial<Identity> {
-  readonly interval?: number | undefined;
-  /** Why the drive could not be read. */
-  readonly problem?: string;
-}
-const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MAX_INTERVAL;
-/** The settings on the config drive. Without a drive, or settings on it, only `problem` may be set. @internal */
-export function settingsOnDrive(path: string): DriveSettings {
-  try {
-    const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;
-    const settings = isObject(data) ? data[KEY] : undefined;
-    if (!isObject(settings)) return {};
-    const texts = (['url', 'node', 'token'] as const)
-      .filter((name) => typeof settings[name] === 'string')
-      .map((name) => [name, settings[name]]);
-    const interval = settings['interval'];
-    return { ...(Object.fromEntries(texts) as Partial<Identity>), interval: isPace(interval) ? interval : undefined };
-  } catch (error) {
-    return { problem: reasonOf(error) };
-  }
-}
-
 /** @param words the command line behind `record` */
 export async function record(words: readonly string[]): Promise<void> {
   const { values: given } = parseArgs({ args: [...words], options: RECORD_OPTIONS });
@@ -87,25 +54,12 @@ export async function record(words: readonly string[]): Promise<void> {
     return;
   }
   const drive = given['config-drive'];
-  const identity = async (): Promise<Identity> => {
-    const settings = settingsOnDrive(drive);
-    const file = given['token-file'];
-    const url = given.url ?? settings.url;
-    const node = given.node === 'auto' ? settings.node : given.node;
-    const token = file === undefined ? settings.token : readGiven('token-file', file).trim();
-    if (token === '') throw new Error(`--token-file: ${file} is empty`);
-    const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
-    if (url === undefined || node === undefined || token === undefined || missing !== undefined)
-      throw new Error(
-        `${missing} is not given, and the config drive (${drive}) does not say it${settings.problem ? `: ${settings.problem}` : ''}`,
-      );
-    return { url, node, token };
-  };
+  const identity = async (): Promise<Identity> => identityFrom(given, KEY);
   const interval =
     given.interval === undefined
-      ? (settingsOnDrive(drive).interval ?? 300)
+      ? (settingsOnDrive(drive, KEY).interval ?? 300)
       : numberOf('interval', given.interval, LEAST_INTERVAL, MAX_INTERVAL);
-  if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
+  checkUrl(given.url);
   const host = tree(given.root);
   // With a wrong root, all hardware would seem to be gone.
   if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is not the root of a host: it has no sys/class`);

@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock';
 import { digestOf, type HardwareRecord } from '../model/hardware-records';
 import type { Log } from '../model/log';
 import { reasonOf } from '../model/errors';
+import type { Identity } from './drive-settings';
 import { ask, type HttpAnswer, type Trust } from './system/http';
 
 interface Pace {
@@ -25,12 +26,6 @@ export const pauseAfter = ({ intervalMs, jitter }: Pace, failures: number, rando
 /** Spreads the first pushes of hosts that start together. @internal */
 export const firstPause = ({ intervalMs }: Pace, random: () => number): number => intervalMs * random();
 
-/** The service and the credentials. */
-export interface Identity {
-  readonly url: string;
-  readonly node: string;
-  readonly token: string;
-}
 export interface Recording {
   readonly pace: Pace;
   /** Called before each push, since the token may change at any time. */

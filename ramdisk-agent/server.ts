@@ -24,6 +24,10 @@ interface ServerOptions {
   readonly runner: Runner;
   /** Called for each request with a valid token. */
   readonly authenticated: () => void;
+  /** Awaited before a wrong token is answered. Absent: it is answered at once. */
+  readonly refused?: () => Promise<void>;
+  /** Bytes; default: a config drive. */
+  readonly maxBody?: number;
   readonly log: Log;
 }
 
@@ -110,10 +114,13 @@ async function answerTo(options: ServerOptions, request: IncomingMessage): Promi
     const match = route.method === request.method ? route.path.exec(path) : null;
     if (!match) continue;
     if (!route.open) {
-      if (!mayCommand(options.token(), url.searchParams.get('agent_token'))) throw new AgentError('Unauthorized', 'Token invalid.');
+      if (!mayCommand(options.token(), url.searchParams.get('agent_token'))) {
+        await options.refused?.();
+        throw new AgentError('Unauthorized', 'Token invalid.');
+      }
       options.authenticated();
     }
-    return route.answer({ url, base, id: match[1] ?? '', body: () => read(request) }, options);
+    return route.answer({ url, base, id: match[1] ?? '', body: () => read(request, options.maxBody ?? MAX_BODY) }, options);
   }
   throw new AgentError('RequestedObjectNotFoundError', `${request.method} ${url.pathname}`);
 }
@@ -123,12 +130,12 @@ function mayCommand(token: string | null, given: string | null): boolean {
   return isSameSecret(token, given);
 }
 
-async function read(request: IncomingMessage): Promise<Buffer> {
+async function read(request: IncomingMessage, most: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > MAX_BODY) throw new AgentError('InvalidContentError', `larger than ${MAX_BODY} bytes`);
+    if (size > most) throw new AgentError('InvalidContentError', `larger than ${most} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -405,6 +405,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'ramdisk-agent/inventory',
     'ramdisk-agent/kexec',
     'ramdisk-agent/network',
+    'ramdisk-agent/resident',
     'ramdisk-agent/system',
     'wire',
     'wire/dns',
@@ -416,6 +417,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/kexec': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system', 'wire/sockets'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
+  'ramdisk-agent/resident': ['model', 'model/agent', 'ramdisk-agent/kexec', 'ramdisk-agent/system', 'wire/http'],
   'ramdisk-agent/system': ['model', 'wire', 'wire/snapshot-files'],
   server: [
     'api/auth',

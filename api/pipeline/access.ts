@@ -19,7 +19,13 @@ export const PUBLIC_OPERATIONS: readonly string[] = ['showRoot', 'showVersion', 
 /** Policies that depend on the projects of a resource: handlers check them, with the resource. The dispatcher checks all others. */
 const OF_RESOURCES = /^(?:node|port|portgroup|volume|allocation|runbook|snapshot):/;
 /** Those of them that depend on the caller alone. */
-const OF_CALLERS: readonly string[] = ['node:ipa_heartbeat', 'node:hardware:push', 'runbook:create', 'snapshot:write'];
+const OF_CALLERS: readonly string[] = [
+  'node:ipa_heartbeat',
+  'node:hardware:push',
+  'node:resident_agent:register',
+  'runbook:create',
+  'snapshot:write',
+];
 export const isOfResource = (policy: string): boolean => OF_RESOURCES.test(policy) && !OF_CALLERS.includes(policy);
 
 /** Throws an Error for an operation without a policy that is not listed as public, and for a policy that does not exist. */

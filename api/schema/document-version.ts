@@ -61,7 +61,7 @@ const ERROR_STATUSES: readonly (readonly [status: string, description: string, w
   ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
   ['415', 'A page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
-  ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
+  ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware' || operationId === 'registerResidentAgent'],
   ['500', 'Unexpected error, or a failure of the machine', ({ policy }) => policy !== null],
   ['503', 'Temporarily overloaded', () => true],
 ];

@@ -1,6 +1,7 @@
 /** The conductor's part of recorders on running hosts: the token of a new instance, and recorders that stop reporting. */
 import { createHash } from 'node:crypto';
 import { apiUrlOf } from '../../drivers/agent/ramdisk';
+import { wantsResidentKexec } from '../../drivers/common/kexec-request';
 import { timestamp } from '../../model/clock';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Context } from './context';
@@ -11,22 +12,30 @@ const BATCH = 10_000;
 /** After more missed rounds the watch begins anew: the database was unreachable, or another conductor watched. */
 const MISSED_ROUNDS = 3;
 
-/** The recorder's key in the vendor data of the config drive. */
+/** The keys in the vendor data of the config drive: of the recorder, and of the agent in the deployed system. */
 const RECORDER_KEY = 'bloomery-recorder';
+const RESIDENT_KEY = 'bloomery-resident';
 
 /**
- * The recorder's part of an instance's config drive, with a new token that replaces an earlier one; undefined: recorders are disabled.
+ * The parts of an instance's config drive for programs of ours in its system, with new tokens that replace earlier ones; undefined: there
+ * are none.
  */
-export async function recorderData(
-  { options, random, store, connections }: Context,
-  { uuid }: NodeRecord,
-): Promise<JsonObject | undefined> {
-  if (!options['recorder.enabled']) return undefined;
-  const token = random(TOKEN_BYTES).toString('base64url');
-  await store.hardware.putToken(uuid, createHash('sha256').update(token).digest('hex'), 'deployment');
-  return {
-    [RECORDER_KEY]: { url: await apiUrlOf({ connections, options }), node: uuid, token, interval: options['recorder.interval'] },
-  };
+export async function recorderData({ options, random, store, connections }: Context, node: NodeRecord): Promise<JsonObject | undefined> {
+  const { uuid } = node;
+  const newToken = (): string => random(TOKEN_BYTES).toString('base64url');
+  const identity = async (token: string): Promise<JsonObject> => ({ url: await apiUrlOf({ connections, options }), node: uuid, token });
+  const parts: Record<string, JsonObject> = {};
+  if (options['recorder.enabled']) {
+    const token = newToken();
+    await store.hardware.putToken(uuid, createHash('sha256').update(token).digest('hex'), 'deployment');
+    parts[RECORDER_KEY] = { ...(await identity(token)), interval: options['recorder.interval'] };
+  }
+  if (wantsResidentKexec(node, options)) {
+    const token = newToken();
+    await store.residentAgents.putToken(uuid, token, 'deployment');
+    parts[RESIDENT_KEY] = await identity(token);
+  }
+  return Object.keys(parts).length === 0 ? undefined : parts;
 }
 
 /** When this conductor began to watch without a break, and when it checked last; milliseconds. */

@@ -280,6 +280,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
     recorderData: () => recorderData(context, own.node),
+    residentAgent: () => store.residentAgents.find(uuid),
     recordBoot: (boot) => recordBoot(task, boot),
     fire: (...event) => fire(false, ...event),
     end: (...event) => fire(true, ...event),

@@ -72,7 +72,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key as InternalKey] !== value);
   const wakes = meaning === 'resume' || working === true;
   const news: News = {
-    internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) },
+    internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()), resident_kexec: undefined },
     // Otherwise the machine was powered off, or its flow began again, between the check and the write. The next agent may have another URL.
     isRight: (recorded) => tokenIsRight(recorded, beat.agentToken),
   };

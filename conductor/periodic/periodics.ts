@@ -16,6 +16,7 @@ import { remindOfOutages } from './out-of-service';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { pollSilentAgents } from '../engine/silent-agents';
+import { rebootSilentRamdisks } from '../engine/silent-ramdisks';
 import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
 
 /** State that the tasks keep between runs. */
@@ -105,6 +106,11 @@ export const PERIODICS: readonly Periodic[] = [
     run: endLateIntrospections,
   },
   { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: pollSilentAgents },
+  {
+    name: 'silent ramdisks',
+    every: (options) => options['conductor.check_provision_state_interval'],
+    run: rebootSilentRamdisks,
+  },
   {
     name: 'sensors',
     every: sensorRoundInterval,

@@ -1,7 +1,7 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
 import { servable } from '../../drivers/common/images';
-import { kexecObstacle, wantsKexec } from '../../drivers/common/kexec-request';
+import { kexecObstacle, residentObstacle, wantsKexec, wantsResidentKexec } from '../../drivers/common/kexec-request';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
@@ -41,6 +41,12 @@ function imagesOf(task: NodeTask): readonly { readonly name: string; readonly hr
     const href = own ?? configuredHref;
     return typeof href === 'string' && href !== '' ? [{ name, href, trusted: own === undefined || own === null }] : [];
   });
+}
+
+/** An instance that is not there yet gets its agent with it. */
+async function residentProblem(task: NodeTask): Promise<string | undefined> {
+  if (task.node.provision_state !== 'active' || !wantsResidentKexec(task.node, task.options)) return undefined;
+  return residentObstacle(task, await task.residentAgent());
 }
 
 export async function probeReadiness(given: Context, uuid: string): Promise<Probes> {
@@ -98,6 +104,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
         missingSteps,
         differences: isError(defaults) ? [] : differencesText(defaults.rows),
         kexecObstacle: valid('deploy') && wantsKexec(task.node, options) ? kexecObstacle(task) : undefined,
+        residentObstacle: valid('deploy') ? await residentProblem(task) : undefined,
         cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
       };
     });

@@ -70,8 +70,7 @@ const nextTurn = createTurns(2);
 const KEEP_ALIVE_MS = 2000;
 /** A pool for each way to verify agents. Connections to one address are shared by tasks that trust the same authorities. */
 const pools = new WeakMap<SecureContext, Map<string, Agent>>();
-async function poolOf(task: Task): Promise<Agent> {
-  const { secureContext, ...verification } = await trust(task);
+async function poolOf(task: Task, { secureContext, ...verification }: Trust): Promise<Agent> {
   const connect = { ...verification, timeout: task.options['agent.command_timeout'] * 1000 };
   const same = pools.get(secureContext) ?? new Map<string, Agent>();
   pools.set(secureContext, same);
@@ -82,14 +81,32 @@ async function poolOf(task: Task): Promise<Agent> {
   return pool;
 }
 
-/** Gives `work` a client of the node's agent. */
+/** Gives `work` a client of the node's agent in the ramdisk. */
 export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Promise<T>): Promise<T> {
-  const url = task.node.driver_internal_info['agent_url'];
+  const { agent_url: url, agent_secret_token: token } = task.node.driver_internal_info;
   if (typeof url !== 'string' || url === '') {
     throw new AgentError('unreachable', 'Connection to agent failed: Agent driver requires agent_url in driver_internal_info');
   }
   await nextTurn();
-  return work(createClient(task, withoutEndSlashes(url), await poolOf(task)));
+  return work(createClient(task, { base: withoutEndSlashes(url), token, dispatcher: await poolOf(task, await trust(task)) }));
+}
+
+/** Gives `work` a client of an agent that is known by this certificate alone (PEM). */
+export async function withAgentAt<T>(
+  task: Task,
+  { url, token, certificate }: { readonly url: string; readonly token: string; readonly certificate: string },
+  work: (agent: AgentClient) => Promise<T>,
+): Promise<T> {
+  await nextTurn();
+  const secureContext = clientContext(task.options['agent.tls_minimum_version'], certificate);
+  return work(createClient(task, { base: url, token, dispatcher: await poolOf(task, { secureContext }) }));
+}
+
+/** Where an agent is asked, and by which connections. */
+interface Place {
+  readonly base: string;
+  readonly token: string | undefined;
+  readonly dispatcher: Agent;
 }
 
 interface AgentRequest {
@@ -103,9 +120,8 @@ interface AgentRequest {
 type Send = (request: AgentRequest) => Promise<unknown>;
 
 /** Sends single requests. Throws AgentError. */
-function createSender(task: Task, base: string, dispatcher: Agent): Send {
+function createSender(task: Task, { base, token, dispatcher }: Place): Send {
   const { node } = task;
-  const token = node.driver_internal_info['agent_secret_token'];
   return async ({ method, path, query, body, options = {} }) => {
     const { timeout: seconds = task.options['agent.command_timeout'], signal } = options;
     await nextTurn();
@@ -177,9 +193,9 @@ async function retried<T>(task: Task, purpose: string, attempts: number, once: (
   });
 }
 
-function createClient(task: Task, base: string, dispatcher: Agent): AgentClient {
+function createClient(task: Task, place: Place): AgentClient {
   const { node, options } = task;
-  const send = measured(task, createSender(task, base, dispatcher));
+  const send = measured(task, createSender(task, place));
 
   const list = async (listOptions?: CommandOptions): Promise<readonly AgentCommand[]> => {
     const answer = await send({ method: 'GET', path: '', query: {}, ...(listOptions ? { options: listOptions } : {}) });
@@ -283,12 +299,16 @@ const MAX_SHOWN = 200;
 const noAuthorities = (text: string, cause?: unknown): Fault =>
   new Fault('InvalidParameterValue', { message: `Agent CA ${text.slice(0, MAX_SHOWN)} is neither a path nor a boolean` }, { cause });
 
+interface Trust {
+  readonly rejectUnauthorized?: boolean;
+  readonly secureContext: SecureContext;
+}
 /**
  * The certificate authorities for the agent: the certificate that the agent sent with its heartbeat (driver_internal_info.agent_verify_ca,
  * for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca. The agent's value must be PEM text, since any
  * program in the machine can send it. The others are true (system's authorities), false (no verification), PEM text, a file or a folder.
  */
-async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly secureContext: SecureContext }> {
+async function trust(task: Task): Promise<Trust> {
   const { driver_internal_info: internal, driver_info: info } = task.node;
   const least = task.options['agent.tls_minimum_version'];
   const own = internal['agent_verify_ca'] ?? undefined;

@@ -14,7 +14,7 @@ import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
 import { isFastTrack } from './fast-track';
 import { startKernel } from './kexec';
-import { KEXEC, wantsKexec } from '../common/kexec-request';
+import { KEXEC, RESIDENT_KEXEC, wantsKexec, wantsResidentKexec } from '../common/kexec-request';
 import { canPowerOff } from '../common/power-cycle';
 import {
   type DeployInterface,
@@ -49,6 +49,10 @@ export const agentProperties: Readonly<Record<string, Property>> = {
     description:
       'Whether Ironic should force a reboot of the Node via the out-of-band channel after deployment is complete. Provides compatibility with older deploy ramdisks. Defaults to False. Optional.',
   },
+  [RESIDENT_KEXEC]: {
+    description:
+      'Whether the agent in an instance starts the ramdisk by kexec for a service or a rescue, instead of a reboot. Overrides [deploy]resident_kexec. Optional.',
+  },
   [KEXEC]: {
     description:
       "Whether deployments end with a kexec into the image's kernel instead of a reboot, where the image allows it. Overrides [deploy]kexec; deploy_kexec in instance_info overrides both. Optional.",
@@ -64,6 +68,7 @@ export async function validateAgentDeploy(task: Task): Promise<void> {
   await task.driver.boot.validate?.(task);
   validateCapabilities(task.node);
   wantsKexec(task.node, task.options);
+  wantsResidentKexec(task.node, task.options);
   validateRootDevice(task);
 }
 

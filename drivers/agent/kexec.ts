@@ -12,7 +12,8 @@ const MAX_REASON = 500;
 const MAX_KERNEL = 200;
 const shown = (text: string, most: number): string => printable(shortened(text, most));
 
-const rebootsBecause = (task: Task, reason: string): Promise<void> => task.recordBoot({ by: 'reboot', reason: shown(reason, MAX_REASON) });
+const rebootsBecause = (task: Task, reason: string): Promise<void> =>
+  task.recordBoot({ of: 'instance', by: 'reboot', reason: shown(reason, MAX_REASON) });
 
 /**
  * Makes the agent load the kernel of the image, if the node wants it and nothing prevents it. Otherwise false, and then the history says why.
@@ -70,7 +71,7 @@ export async function startKernel(task: Task): Promise<boolean> {
     await rebootsBecause(task, `${again}${error.message}`);
     return false;
   }
-  await task.recordBoot({ by: 'kexec', kernel: kexec.kernel });
+  await task.recordBoot({ of: 'instance', by: 'kexec', kernel: kexec.kernel });
   return true;
 }
 

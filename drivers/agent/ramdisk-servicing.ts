@@ -1,11 +1,12 @@
 /** Servicing in the ramdisk, which runs in place of the instance. The instance boots again afterwards. */
-import { canPowerOff, withPowerCycle } from '../common/power-cycle';
+import { canPowerOff } from '../common/power-cycle';
+import { bootRamdiskInInstance } from './resident';
 import { lockDown } from './tear-down';
 import { type Outcome, type Task, wait } from '../interfaces';
 
 export async function prepareService(task: Task): Promise<Outcome> {
   const { boot, network } = task.driver;
-  await withPowerCycle(task, async () => {
+  await bootRamdiskInInstance(task, async () => {
     await boot.cleanUpInstance(task);
     await network.unconfigureTenantNetworks(task);
     await network.addServicingNetwork(task);

@@ -2,6 +2,7 @@
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, commandError, withAgent } from './client';
+import { bootRamdiskInInstance } from './resident';
 import { without } from './view';
 import { withPowerCycle } from '../common/power-cycle';
 import { type Outcome, type RescueInterface, type Task, done, wait } from '../interfaces';
@@ -67,7 +68,7 @@ export const agentRescue: RescueInterface = {
   validate,
   rescue: async (task): Promise<Outcome> => {
     const { boot, network } = task.driver;
-    await withPowerCycle(task, async () => {
+    await bootRamdiskInInstance(task, async () => {
       await boot.cleanUpInstance(task);
       await network.unconfigureTenantNetworks(task);
       await network.addRescuingNetwork(task);

@@ -13,6 +13,7 @@ export const PAGE_POLICIES = [
   'node:firmware:get',
   'node:hardware:get',
   'node:default_config:get',
+  'node:resident_agent:get',
   'node:snapshot:create',
   'conductor:get',
   ...of('deploy_template', 'get', 'create', 'update', 'delete'),

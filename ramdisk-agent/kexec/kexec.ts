@@ -34,21 +34,38 @@ const KERNELS: Readonly<Record<string, readonly [offset: number, bytes: string]>
   aarch64: [56, 'ARM\x64'],
 };
 
-const refusal = (message: string): Error => new Error(`The image cannot be started by kexec: ${message}`);
+const refusal = (message: string, what = 'image'): Error => new Error(`The ${what} cannot be started by kexec: ${message}`);
 
-async function check({ machine, tree }: Surroundings, { kernel, initrds, commandLine, path }: FoundKernel): Promise<void> {
-  const initrd = initrds.reduce((sum, { length }) => sum + length, 0);
-  if (kernel.length > MAX_KERNEL || initrd > MAX_INITRD) throw refusal('its kernel or its initial ramdisk is too large');
-  if (Buffer.byteLength(commandLine) >= MAX_COMMAND_LINE) throw refusal(`its kernel command line exceeds ${MAX_COMMAND_LINE - 1} bytes`);
+type Host = Pick<Surroundings, 'machine' | 'tree'>;
+/** Throws an Error with the reason unless files of these sizes (bytes) can be loaded. `what` is named in it. */
+export function checkSizes({ tree }: Pick<Host, 'tree'>, kernel: number, initrd: number, what?: string): void {
+  if (kernel > MAX_KERNEL || initrd > MAX_INITRD) throw refusal('its kernel or its initial ramdisk is too large', what);
+  const available = Number(/^MemAvailable: +(\d+) kB$/m.exec(tree.text('/proc/meminfo') ?? '')?.[1] ?? Number.MAX_SAFE_INTEGER) * 1024;
+  if (COPIES * (kernel + initrd) > available)
+    throw refusal(`its kernel and initial ramdisk have ${Math.ceil((kernel + initrd) / MiB)} MiB, and too little memory is free`, what);
+}
+/** Throws an Error with the reason unless a kernel takes it. `what` is named in it. */
+export function checkCommandLine(commandLine: string, what?: string): void {
+  if (Buffer.byteLength(commandLine) >= MAX_COMMAND_LINE)
+    throw refusal(`its kernel command line exceeds ${MAX_COMMAND_LINE - 1} bytes`, what);
   // eslint-disable-next-line no-control-regex -- a command line is one line
-  if (/[\0-\x1f]/.test(commandLine)) throw refusal('its kernel command line has control characters');
+  if (/[\0-\x1f]/.test(commandLine)) throw refusal('its kernel command line has control characters', what);
+}
+/** Throws an Error with the reason unless the file is a kernel for this machine. `what` is named in it. */
+export async function checkKernel({ machine }: Pick<Host, 'machine'>, kernel: Piece, path: string, what?: string): Promise<void> {
   const [offset, bytes] = KERNELS[machine] ?? [0, ''];
   const head = Buffer.alloc(bytes.length);
   await kernel.file.read(head, 0, head.length, kernel.start + offset);
-  if (head.toString('latin1') !== bytes) throw refusal(`${path.slice(0, 200)} is not a kernel for ${machine}`);
-  const available = Number(/^MemAvailable: +(\d+) kB$/m.exec(tree.text('/proc/meminfo') ?? '')?.[1] ?? Number.MAX_SAFE_INTEGER) * 1024;
-  if (COPIES * (kernel.length + initrd) > available)
-    throw refusal(`its kernel and initial ramdisk have ${Math.ceil((kernel.length + initrd) / MiB)} MiB, and too little memory is free`);
+  if (head.toString('latin1') !== bytes) throw refusal(`${path.slice(0, 200)} is not a kernel for ${machine}`, what);
+}
+async function check(host: Host, { kernel, initrds, commandLine, path }: FoundKernel): Promise<void> {
+  checkCommandLine(commandLine);
+  await checkKernel(host, kernel, path);
+  checkSizes(
+    host,
+    kernel.length,
+    initrds.reduce((sum, { length }) => sum + length, 0),
+  );
 }
 
 /** A file with the content of the pieces: that of a single piece, if it is a whole file; else a copy in memory. */

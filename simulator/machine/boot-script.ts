@@ -18,9 +18,13 @@ export function readScript(text: string, mac: string): BootScript | undefined {
   const kernel = lines.find(([command]) => command === 'kernel');
   const initrd = lines.find(([command]) => command === 'initrd');
   if (!kernel?.[1] || !initrd) return undefined;
-  const pairs = kernel.slice(2).map((word): readonly [string, string] => {
-    const [name, ...value] = word.replaceAll('${mac}', mac).split('=');
-    return [name!, value.join('=')];
-  });
-  return { files: [kernel[1], initrd.at(-1)!], parameters: new Map(pairs) };
+  return { files: [kernel[1], initrd.at(-1)!], parameters: parametersOf(kernel.slice(2).map((word) => word.replaceAll('${mac}', mac))) };
 }
+/** The parameters of a kernel's command line. */
+export const parametersOf = (words: readonly string[]): BootScript['parameters'] =>
+  new Map(
+    words.map((word): readonly [string, string] => {
+      const [name, ...value] = word.split('=');
+      return [name!, value.join('=')];
+    }),
+  );

@@ -16,7 +16,7 @@ import type { HttpClient } from '../http';
 import { createAgent, type AgentAnswer, type AgentMemory, type SimulatedAgent } from './agent';
 import { DEFAULT_BEHAVIOUR, type Behaviour } from './behaviour';
 import { findBootTarget, waitForFiles, type FirmwareHost } from './boot-sources';
-import type { BootScript } from './boot-script';
+import { parametersOf, type BootScript } from './boot-script';
 import type { DiskContent } from './image';
 
 /**
@@ -35,6 +35,8 @@ export interface SimulatedMachine extends MachineControl {
   behave(changes: Partial<Behaviour>): void;
   /** Passes a request to the machine's agent. Undefined: no agent runs, so nothing would listen on its address. */
   agentAnswer(method: string, path: string, body: unknown): Promise<AgentAnswer | undefined>;
+  /** The installed system starts a ramdisk by kexec, with this command line of its kernel. Throws an Error if no system runs. */
+  startRamdisk(commandLine: string): void;
   /** The machine's state as JSON. */
   snapshot(): MachineState;
   /** Ends all work in the machine. `snapshot` then still returns the state before that. */
@@ -150,6 +152,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
       internals.behaviour = { ...internals.behaviour, ...changes };
     },
     agentAnswer: async (method, path, body) => internals.agent?.answer(method, path, body),
+    startRamdisk: (commandLine) => startRamdisk(internals, commandLine),
     snapshot: () => final ?? snapshot(internals),
     close: async () => {
       final = snapshot(internals);
@@ -182,6 +185,16 @@ function startSystem(internals: Internals): void {
   internals.agent = undefined;
   internals.agentStart = undefined;
   enter(internals, 'system');
+}
+/** The installed system has started the kernel of a ramdisk: the machine stays on. */
+function startRamdisk(internals: Internals, commandLine: string): void {
+  const { power, phase, booted, description, work } = internals;
+  if (!power || phase !== 'system') throw new Error('no system runs');
+  power.abort(new Error('another system runs'));
+  internals.power = new AbortController();
+  const { signal } = internals.power;
+  const script: BootScript = { files: [], parameters: parametersOf(commandLine.split(' ')) };
+  work.start(bootRamdisk(internals, script, booted.mode ?? description.mode, signal), signal);
 }
 function switchOn(internals: Internals): void {
   if (internals.power) return;

@@ -117,6 +117,9 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     behave: () => {
       throw new Error(`${description.name} runs in QEMU, and has no simulated behaviour`);
     },
+    startRamdisk: () => {
+      throw new Error('a guest of QEMU starts its kernels itself');
+    },
     agentAnswer: async () => undefined,
     snapshot: () => final ?? snapshot(),
     close: async () => {

@@ -28,6 +28,7 @@ import { leasesOn } from './leases';
 import { mediaOn } from './media';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
+import { residentAgentsOn } from './resident-agents';
 import { resourceTable } from './resources';
 import { secretsOn } from './secrets';
 import { stateCountsOn } from './state-counts';
@@ -91,6 +92,7 @@ export const TABLES = {
   firmwareComponents: firmwareComponentsOn,
   inventories: inventoriesOn,
   hardware: hardwareOn,
+  residentAgents: residentAgentsOn,
   discoveries: discoveriesOn,
   boots: bootsOn,
   media: mediaOn,

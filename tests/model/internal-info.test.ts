@@ -2,7 +2,15 @@ import { forgottenAt, INTERNAL_INFO, isDeferred, setting, type InternalInfo } fr
 
 const AGENT = ['agent_secret_token', 'agent_secret_token_giver', 'agent_url', 'agent_verify_ca'];
 const AGENT_END = [...AGENT, 'agent_secret_token_pregenerated'];
-const STEPS_END = [...AGENT_END, 'raid_configs', 'ramdisk_boot', 'redfish_bios_state', 'redfish_network_state', 'step_poll_every'];
+const STEPS_END = [
+  ...AGENT_END,
+  'raid_configs',
+  'ramdisk_boot',
+  'redfish_bios_state',
+  'redfish_network_state',
+  'resident_kexec',
+  'step_poll_every',
+];
 const REBOOTING = ['cleaning_reboot', 'servicing_reboot'];
 const listed = (kind: string): string[] => [
   ...STEPS_END,
@@ -27,7 +35,7 @@ it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
     ],
   ],
   ['agent end', AGENT_END],
-  ['poll end', ['step_poll_every']],
+  ['poll end', ['resident_kexec', 'step_poll_every']],
   ['steps end', STEPS_END],
   ['clean end', [...listed('clean'), 'cleaning_disable_ramdisk', 'cleaning_held', 'declarative_cleaning', 'cleaning_reboot']],
   ['deploy end', DEPLOYMENT],

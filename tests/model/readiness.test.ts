@@ -294,6 +294,11 @@ it.each<[string, Changed, string]>([
     `set it in the firmware, or ${SET} --property capabilities=boot_mode:uefi`,
   ],
   ['kexec', { probes: { kexecObstacle: 'x' } }, `accept the reboot, or ${SET} --instance-info deploy_kexec=false`],
+  [
+    'resident-kexec',
+    { probes: { residentObstacle: 'x' } },
+    `accept the reboot, or bloomery resident install node-1, or ${SET} --driver-info resident_kexec=false`,
+  ],
   ['traits', { node: { instance_info: { traits: 'x' } } }, `${CLI} unset node-1 --instance-info traits`],
   ['traits', { node: { instance_info: { traits: ['X', 'Y'] } } }, `${CLI} add trait node-1 X Y`],
   [

@@ -8,7 +8,7 @@ import { digestOf } from '../../model/hardware-records';
 import { silentLog } from '../../model/log';
 import { readConfigDrive } from '../../ramdisk-agent/config-drive';
 import { tree } from '../../ramdisk-agent/system/tree';
-import { settingsOnDrive } from '../../ramdisk-agent/record';
+import { settingsOnDrive } from '../../ramdisk-agent/drive-settings';
 import { cached, readHardware } from '../../ramdisk-agent/record-hardware';
 import { firstPause, keepPushing, pauseAfter, pushOnce, type Recording } from '../../ramdisk-agent/recorder';
 import { isoImage } from '../../wire/images/iso9660';
@@ -127,8 +127,8 @@ describe('config drive', () => {
   const own = { url: 'http://192.0.2.1', node: 'n', token: 't', interval: 60 };
   const data = JSON.stringify({ 'bloomery-recorder': own, other: 1 });
   it('is read from a device or a directory', () => {
-    expect(settingsOnDrive(image(data))).toEqual(own);
-    expect(settingsOnDrive(fileTree({ 'openstack/latest/vendor_data2.json': data }))).toEqual(own);
+    expect(settingsOnDrive(image(data), 'bloomery-recorder')).toEqual(own);
+    expect(settingsOnDrive(fileTree({ 'openstack/latest/vendor_data2.json': data }), 'bloomery-recorder')).toEqual(own);
     expect(readConfigDrive(image(data), 'openstack/latest/user_data')).toBe('x');
     expect(readConfigDrive(image(data), 'openstack/latest/none')).toBeNull();
   });
@@ -137,7 +137,9 @@ describe('config drive', () => {
     ['invalid JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
     ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
     ['an invalid interval', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
-  ])('with %s contains no other settings', (_, text, expected) => expect(settingsOnDrive(image(text))).toEqual(expected));
+  ])('with %s contains no other settings', (_, text, expected) =>
+    expect(settingsOnDrive(image(text), 'bloomery-recorder')).toEqual(expected),
+  );
   it.each([
     ['not an image', Buffer.alloc(40_000)],
     ['a short file', Buffer.from('CD001')],
@@ -148,10 +150,10 @@ describe('config drive', () => {
   ])('that is %s contains no settings', (_, bytes) => {
     const path = join(folder(), 'drive');
     writeFileSync(path, bytes);
-    expect(Object.keys(settingsOnDrive(path)).filter((name) => name !== 'problem')).toEqual([]);
+    expect(Object.keys(settingsOnDrive(path, 'bloomery-recorder')).filter((name) => name !== 'problem')).toEqual([]);
   });
   it('that does not exist is reported as a problem', () =>
-    expect(settingsOnDrive('/nonexistent')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
+    expect(settingsOnDrive('/nonexistent', 'bloomery-recorder')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
 });
 
 describe('pushes', () => {

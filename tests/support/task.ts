@@ -19,6 +19,7 @@ import {
   type SnapshotRecord,
   type VolumeConnectorRecord,
   type VolumeTargetRecord,
+  type ResidentAgent,
 } from '../../model/records';
 import { optionsOf } from './options';
 import { servicesOf } from './services';
@@ -115,6 +116,7 @@ export function testTask(
     readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;
     readonly recorder?: JsonObject;
+    readonly residentAgent?: ResidentAgent;
     readonly connectors?: readonly VolumeConnectorRecord[];
     readonly targets?: readonly VolumeTargetRecord[];
   } = {},
@@ -251,8 +253,9 @@ export function testTask(
     saveFirmwareComponents: async (components) =>
       void events.push(`firmware: ${components.map(({ component, current_version: version }) => `${component}=${version}`).join(', ')}`),
     recorderData: async () => given.recorder,
-    recordBoot: async (boot) => {
-      events.push(`boot: ${Object.values(boot).join(': ')}`);
+    residentAgent: async () => given.residentAgent,
+    recordBoot: async ({ of, ...boot }) => {
+      events.push(`${of === 'instance' ? 'boot' : `${of} boot`}: ${Object.values(boot).join(': ')}`);
       if (boot.by === 'kexec') await task.saveInternal({ agent_url: undefined, kexec: undefined });
     },
     power: async (target) => {

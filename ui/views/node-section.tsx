@@ -111,6 +111,13 @@ export const SECTIONS = {
     columns: columns('at:time', 'source:noticed by', 'kind', 'component', 'key', 'differences'),
     none: 'None: neither two inspections nor two records of a recorder on the running host differ.',
   },
+  resident: {
+    policy: 'node:resident_agent:get',
+    title: 'Agent in the system',
+    path: (uuid) => `v1/nodes/${uuid}/resident_agent`,
+    list: (agent) => [agent],
+    columns: columns('seen_at:registered', 'version', 'url', 'fingerprint', 'token.from:token from', 'token.made_at:token made'),
+  },
   volumes: {
     title: 'Volumes',
     path: (uuid) => `v1/nodes/${uuid}/volume/targets?detail=true`,

@@ -171,6 +171,7 @@ const TABS: Readonly<Record<SectionId | OwnTab, Tab>> = {
   console: { title: 'Console', policy: 'node:get_console' },
   inventory: SECTIONS.inventory,
   changes: SECTIONS.changes,
+  resident: SECTIONS.resident,
   sensors: { title: 'Sensors', policy: 'node:validate' },
   defaults: SECTIONS.defaults,
   bios: { title: 'BIOS', policy: 'node:bios:get' },

@@ -95,6 +95,7 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
   heartbeat: () => 'allowed',
   pushHardware: () => 'allowed',
   checkSnapshotPart: () => 'allowed',
+  registerResidentAgent: () => 'allowed',
   putSnapshotPart: () => 'allowed',
 };
 /** @returns the expectation, and whether it depends on the node's projects */
@@ -154,6 +155,7 @@ const ALSO: Readonly<Record<string, readonly number[]>> = {
   lookup: [404],
   pushHardware: [401, 403],
   checkSnapshotPart: [401, 403],
+  registerResidentAgent: [401, 403],
   putSnapshotPart: [401, 403],
   // The nodes have no instance.
   createSnapshot: [400],

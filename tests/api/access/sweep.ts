@@ -172,6 +172,7 @@ async function seed(): Promise<void> {
     await store.biosSettings.put(node, [{ name: 'setting', value: 'on' }]);
     await store.inventories.put(node, { inventory: { interfaces: [] }, plugin_data: {} });
     await store.hardware.putToken(node, 'hash', 'operator');
+    await store.residentAgents.putToken(node, 'token', 'operator');
     const record = (await import('node:zlib')).gzipSync('{}');
     await store.hardware.put(node, { digest: 'd', record, bootId: null }, false);
   }
@@ -286,7 +287,7 @@ it('needs a login for every operation but those of ramdisks, recorders and versi
   for (const row of rows) {
     const { status, text } = await ask(api, row);
     // Recorders, and agents that send snapshots, have tokens in place of a login, and the handlers check them.
-    if (['pushHardware', 'checkSnapshotPart', 'putSnapshotPart'].includes(row.name))
+    if (['pushHardware', 'checkSnapshotPart', 'registerResidentAgent', 'putSnapshotPart'].includes(row.name))
       expect([status, text]).toEqual([403, expect.stringContaining('Not authorized')]);
     else if (status !== 401) open.push(row.name);
   }

@@ -10,7 +10,7 @@ import { configdriveOf } from '../../../drivers/agent/configdrive';
 import { silentLog } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
 import { tree } from '../../../ramdisk-agent/system/tree';
-import { settingsOnDrive } from '../../../ramdisk-agent/record';
+import { settingsOnDrive } from '../../../ramdisk-agent/drive-settings';
 import { readHardware } from '../../../ramdisk-agent/record-hardware';
 import { pushOnce, type Recording } from '../../../ramdisk-agent/recorder';
 import { systemClock, timestamp } from '../../../model/clock';
@@ -98,7 +98,7 @@ it('a deployed host pushes its hardware with the token of its config drive', asy
   const packed = await configdriveOf(testTask({ node: { ...node, instance_info: { configdrive: {} } }, recorder }).task);
   const drive = join(root, 'drive');
   writeFileSync(drive, gunzipSync(Buffer.from(packed!, 'base64')));
-  const told = settingsOnDrive(drive);
+  const told = settingsOnDrive(drive, 'bloomery-recorder');
   expect(told).toMatchObject({ node: uuid, interval: 300, url: whole.server.apiUrl });
   expect((await database.store().hardware.findToken(uuid))?.token_hash).toBe(createHash('sha256').update(told.token!).digest('hex'));
   expect(await pushOnce(recording(told))).toBe('recorded');

@@ -58,6 +58,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   replaceTraits: { traits: ['CUSTOM_A'] },
   replaceRunbookTraits: { traits: ['CUSTOM_A'] },
   heartbeat: { callback_url: 'http://127.0.0.1:9999', agent_token: 'x', agent_version: '10.0' },
+  registerResidentAgent: { url: 'https://192.0.2.7:9998', certificate: 'x', version: 'x', boot_id: 'x' },
   continueInspection: { inventory: { bmc_address: '127.0.0.1', interfaces: [{ name: 'e', mac_address: '52:54:00:99:99:99' }] } },
   postEvents: { events: [{ event: 'network.bind_port', port_id: UUID, mac_address: '52:54:00:99:99:99', status: 'ACTIVE' }] },
 };
@@ -80,6 +81,7 @@ const WITHOUT: Readonly<Record<string, number>> = {
   // A push without a token is refused before the database is asked. A push with a token is tested below.
   pushHardware: 403,
   checkSnapshotPart: 403,
+  registerResidentAgent: 403,
   putSnapshotPart: 403,
 };
 const PARAMETERS: Readonly<Record<string, string>> = {
