@@ -21,6 +21,10 @@ export async function up(knex: Knex): Promise<void> {
       size bigint,
       sha256 text COLLATE "C",
       parts json NOT NULL DEFAULT '{}',
+      blocks text COLLATE "C" NOT NULL DEFAULT 'used',
+      compression text COLLATE "C",
+      left_out bigint,
+      partitions json NOT NULL DEFAULT '[]',
       created_at timestamptz NOT NULL,
       updated_at timestamptz,
       revision bigint NOT NULL DEFAULT 1

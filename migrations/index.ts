@@ -23,8 +23,7 @@ import { up as parents } from './0020_parents';
 import { up as outOfService } from './0021_out_of_service';
 import { up as defaultConfigs } from './0022_default_configs';
 import { up as snapshots } from './0023_snapshots';
-import { up as snapshotContents } from './0024_snapshot_contents';
-import { up as residentAgents } from './0025_resident_agents';
+import { up as residentAgents } from './0024_resident_agents';
 
 export interface Migration {
   readonly name: string;
@@ -60,6 +59,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0021_out_of_service', up: outOfService },
   { name: '0022_default_configs', up: defaultConfigs },
   { name: '0023_snapshots', up: snapshots },
-  { name: '0024_snapshot_contents', up: snapshotContents },
-  { name: '0025_resident_agents', up: residentAgents },
+  { name: '0024_resident_agents', up: residentAgents },
 ];
