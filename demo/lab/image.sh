@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 if [ ! -d "$cache/boot" ]; then # Debian's kernel, unpacked, not installed
-  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ && !found++ {print $2}')
   mkdir -p "$work/download"
   (cd "$work/download" && apt-get -qq download "$package" 2>/dev/null && dpkg -x ./*.deb "$work/kernel")
   depmod -b "$work/kernel" "$(ls "$work/kernel/lib/modules")"

@@ -33,7 +33,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ ! -d "$kernel/boot" ]; then
   apt-cache show linux-image-amd64 > /dev/null 2>&1 || apt-get -qq update
-  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ && !found++ {print $2}')
   mkdir "$work/download"
   chmod 755 "$work" "$work/download"
   if ! (cd "$work/download" && apt-get -qq download "$package" 2> ../apt.log && dpkg -x ./*.deb "$work/kernel"); then
@@ -75,7 +75,8 @@ plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
 files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
   $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $(find "$multipath" -path '*/lib/udev/kpartx_id') $plugins"
 # The agent loads it by its name.
-zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" {print $NF; exit}')
+# It reads to the end: a program that writes to a closed pipe fails.
+zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" && !found++ {print $NF}')
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
 sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" "$zstd" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
