@@ -118,12 +118,12 @@ const heldDuring =
     });
   };
 
-/** The record of a node, what is noted for it, and whether it is reserved. */
 const withMaintenanceBeneath = (node: NodeRecord, write: NodeWrite): NodeWrite => {
   const changes = beneath(node, write.changes);
   return changes === write.changes ? write : { ...write, changes };
 };
 
+/** The record of a node, what is noted for it, and whether it is reserved. */
 interface HeldNode {
   node: NodeRecord;
   /** Writes the node and what is noted, and reserves it if it is not reserved yet. */
