@@ -72,7 +72,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key as InternalKey] !== value);
   const wakes = meaning === 'resume' || working === true;
   const news: News = {
-    internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()), resident_kexec: undefined },
+    internal: { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) },
     // Otherwise the machine was powered off, or its flow began again, between the check and the write. The next agent may have another URL.
     isRight: (recorded) => tokenIsRight(recorded, beat.agentToken),
   };
@@ -133,6 +133,8 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason, 
         return undefined;
       }
       if (stateRow(state).heartbeat !== 'resume') return undefined;
+      // The ramdisk that an agent in the instance was told to start runs.
+      if (why === 'heartbeat' && internal.resident_kexec !== undefined) task.note({}, { resident_kexec: undefined });
       // If the URL is gone, the node's flow has forgotten the agent since.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;
