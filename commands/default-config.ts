@@ -4,7 +4,7 @@ import { printable } from '../model/log';
 import type { DefaultRow } from '../model/rules/default-config';
 import type { DefaultConfigRecord } from '../model/records';
 import { change, get, parseJson } from './endpoint';
-import { print, printError, printJson } from './output';
+import { print, printJson, reported } from './output';
 
 interface CommonArguments {
   readonly url?: string;
@@ -81,16 +81,8 @@ export const defaultLines = (rows: readonly DefaultRow[]): readonly string[] =>
     return `${mark} ${printable(`${step} ${argument} = ${JSON.stringify(value)} (${origin}${differs})`)}`;
   });
 
-async function reporting(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
-}
 const list = ({ url, json }: CommonArguments): Promise<void> =>
-  reporting(async () => {
+  reported(async () => {
     const configs: Config[] = [];
     for (let marker = ''; ;) {
       const page = await get(url, `default_configs?limit=500${marker}`, configsIn);
@@ -102,7 +94,7 @@ const list = ({ url, json }: CommonArguments): Promise<void> =>
     else print(configs.length === 0 ? 'There are no default configs.' : configs.flatMap(configLines).join('\n'));
   });
 const show = (scope: ScopeArgument, { url, json }: CommonArguments): Promise<void> =>
-  reporting(async () => {
+  reported(async () => {
     const config = await find(await fieldsOf(scope, url), url);
     if (!config) throw new Error('there is no such default config');
     if (json) printJson(config);
@@ -119,7 +111,7 @@ const set = (
   args: ReturnType<typeof parseArgument> = [],
   { url, priority, description }: SetArguments,
 ): Promise<void> =>
-  reporting(async () => {
+  reported(async () => {
     const fields = await fieldsOf(scope, url);
     const config = await find(fields, url);
     const rank = priority === undefined ? {} : { priority };
@@ -148,7 +140,7 @@ const unset = (
   argument: string | undefined,
   { url }: CommonArguments,
 ): Promise<void> =>
-  reporting(async () => {
+  reported(async () => {
     const config = await find(await fieldsOf(scope, url), url);
     if (!config) throw new Error('there is no such default config');
     const path = `default_configs/${config.uuid}`;

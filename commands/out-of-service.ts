@@ -5,7 +5,7 @@ import { printable } from '../model/log';
 import type { Outage } from '../model/records';
 import { isOverdue, shownTime } from '../model/rules/out-of-service';
 import { get, put, remove } from './endpoint';
-import { print, printError, printJson } from './output';
+import { print, printJson, reported } from './output';
 
 interface Given {
   readonly reason?: string;
@@ -95,14 +95,8 @@ async function change(node: string, given: Given): Promise<void> {
   }
 }
 
-async function outOfService(node: string | undefined, given: Given): Promise<void> {
-  try {
-    await (node === undefined ? list(given) : change(node, given));
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
-}
+const outOfService = (node: string | undefined, given: Given): Promise<void> =>
+  reported(() => (node === undefined ? list(given) : change(node, given)));
 
 export function addOutOfServiceCommand(program: Command): void {
   program

@@ -17,6 +17,16 @@ export const printJsonLine = (value: unknown): void => print(JSON.stringify(valu
 /** To standard error, because standard output is for results. */
 export const printError = (text: string): void => write(process.stderr, printableText(text));
 
+/** Runs the work of a command. An error becomes one line, and the exit status 2. */
+export async function reported(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    printError(`bloomery: ${printable((error as Error).message)}`);
+    process.exitCode = 2;
+  }
+}
+
 /** Colours a text if standard output is a terminal. The text becomes one safe line. */
 export type Paint = (code: number, text: string) => string;
 /** @param page makes lines of safe texts only, which `paint` and `printable` return */

@@ -4,7 +4,7 @@ import { isObject } from '../model/json';
 import { isLoopback, isUuid } from '../model/idents';
 import { printable } from '../model/log';
 import { endpoint, get, post, remove } from './endpoint';
-import { print, printError, printJson } from './output';
+import { print, printJson, reported } from './output';
 
 interface Arguments {
   readonly url?: string;
@@ -15,15 +15,6 @@ const textIn = (body: unknown, key: string): string | undefined => {
   const value = isObject(body) ? body[key] : undefined;
   return typeof value === 'string' ? value : undefined;
 };
-
-async function reported(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
-}
 
 /** Commands for a shell on the host, as root. A quoted text cannot end: the parts have no quotes. */
 const installation = (url: string, node: string, token: string): string => `mkdir -p /etc/bloomery

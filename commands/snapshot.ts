@@ -5,7 +5,7 @@ import { isObject } from '../model/json';
 import { printable } from '../model/log';
 import type { JsonObject, SnapshotRecord } from '../model/records';
 import { get, post, remove } from './endpoint';
-import { print, printError, printJson } from './output';
+import { print, printJson, reported } from './output';
 
 interface Arguments {
   readonly url?: string;
@@ -41,14 +41,6 @@ const line = ({
     .map((text) => printable(String(text)))
     .join('  ');
 
-async function reported(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
-}
 /** A line for each partition, with what was done with it. */
 const partitionLine = ({ number, file_system: kind, blocks, left_out: leftOut, reason }: JsonObject): string =>
   [

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { printable } from '../model/log';
 import type { ListedStep } from '../model/rules/step-list';
 import { get, put } from './endpoint';
-import { print, printError, printJson } from './output';
+import { print, printJson, reported } from './output';
 
 interface StepsArguments {
   readonly url?: string;
@@ -29,7 +29,7 @@ export const stepLines = (steps: readonly ListedStep[]): readonly string[] =>
 
 async function steps(node: string, given: StepsArguments): Promise<void> {
   const path = `nodes/${encodeURIComponent(node)}`;
-  try {
+  await reported(async () => {
     if (given.continue && given.abort) throw new Error('--continue and --abort exclude each other');
     if (given.continue || given.abort) {
       await put(given.url, `${path}/states/provision`, { target: given.continue ? 'unhold' : 'abort' });
@@ -43,10 +43,7 @@ async function steps(node: string, given: StepsArguments): Promise<void> {
     );
     if (given.json) printJson(list);
     else print(list.length === 0 ? `${node}: no steps run` : stepLines(list).join('\n'));
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
+  });
 }
 
 export function addStepsCommand(program: Command): void {

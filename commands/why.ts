@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { CheckResult, Readiness } from '../model/readiness';
 import { defaultLines } from './default-config';
 import { get } from './endpoint';
-import { printError, printJson, printPainted, type Paint } from './output';
+import { printJson, printPainted, type Paint, reported } from './output';
 import { printable } from '../model/log';
 import type { DefaultRow } from '../model/rules/default-config';
 import type { ListedStep } from '../model/rules/step-list';
@@ -63,15 +63,12 @@ function whyPage(node: string, answer: Answer, defaults: readonly DefaultRow[], 
 }
 
 async function why(node: string, given: WhyArguments): Promise<void> {
-  try {
+  await reported(async () => {
     const [answer, { arguments: defaults }] = await Promise.all([ask(node, given), askDefaults(node, given)]);
     if (given.json) printJson(defaults.length > 0 ? { ...answer, default_config: defaults } : answer);
     else printPainted((paint) => whyPage(node, answer, defaults, paint));
     process.exitCode = answer.ready ? 0 : 1;
-  } catch (error) {
-    printError(`bloomery: ${printable((error as Error).message)}`);
-    process.exitCode = 2;
-  }
+  });
 }
 
 export function addWhyCommand(program: Command): void {

@@ -1,5 +1,6 @@
 /** Fast track with each way to boot a ramdisk: one ramdisk inspects, cleans and deploys. */
 import { useDatabase } from '../../support/database';
+import { nodeEvents } from '../../support/node-events';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
 const database = useDatabase();
@@ -29,9 +30,7 @@ it.each([
   await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: whole.deployable() }]);
   await whole.order(uuid, 'active');
   await whole.reach(uuid, 'active');
-  await database.eventsReadable();
-  const { body } = await whole.call('GET', `/v1/events?node=${uuid}&kind=power&limit=1000`);
-  const states = (body['events'] as readonly { readonly payload: Readonly<Record<string, unknown>> }[]).map(({ payload }) => payload);
+  const states = await nodeEvents(database, () => whole).eventsOf(uuid, 'power');
   expect(states.filter(({ power_state: now, previous_power_state: before }) => now === 'power on' && before === 'power off')).toHaveLength(
     2,
   );

@@ -1,5 +1,6 @@
 /** The end of a deployment by kexec, and flows that follow each other in one ramdisk, through the whole server with simulated machines. */
 import { useDatabase } from '../../support/database';
+import { nodeEvents } from '../../support/node-events';
 import { until } from '../../support/until';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
@@ -14,25 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => whole.close(), 30_000);
 
-interface NodeEvent {
-  readonly kind: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-}
-const eventsOf = async (uuid: string, kind: string): Promise<readonly NodeEvent['payload'][]> => {
-  await database.eventsReadable();
-  const { body } = await whole.call('GET', `/v1/events?node=${uuid}&kind=${kind}&limit=1000`);
-  return (body['events'] as readonly NodeEvent[]).map(({ payload }) => payload);
-};
-/** How often the machine's firmware has started. */
-const powerOns = async (uuid: string): Promise<number> =>
-  (await eventsOf(uuid, 'power')).filter(
-    ({ power_state: now, previous_power_state: before }) => now === 'power on' && before !== 'power on',
-  ).length;
-const boots = async (uuid: string): Promise<readonly string[]> => {
-  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/history?detail=True`);
-  const entries = body['history'] as readonly { readonly event_type: string; readonly event: string }[];
-  return entries.filter(({ event_type: type }) => type === 'deployment_boot').map(({ event }) => event);
-};
+const { eventsOf, powerOns, entriesOf } = nodeEvents(database, () => whole);
+const boots = (uuid: string): Promise<readonly string[]> => entriesOf(uuid, 'deployment_boot');
 
 async function available(at: number, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const uuid = await whole.enrol(whole.fleet.machines[at]!, more);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { runCommand } from '../../support/command';
 import { useDatabase } from '../../support/database';
 import { kernelBytes, startResident, type ResidentHost } from '../../support/resident-host';
+import { nodeEvents } from '../../support/node-events';
 import { until } from '../../support/until';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import type { SimulatedMachine } from '../../../simulator/machine/machine';
@@ -38,21 +39,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 30_000);
 
-const eventsOf = async (uuid: string, kind: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
-  await database.eventsReadable();
-  const { body } = await whole.call('GET', `/v1/events?node=${uuid}&kind=${kind}&limit=1000`);
-  return (body['events'] as readonly { readonly payload: Readonly<Record<string, unknown>> }[]).map(({ payload }) => payload);
-};
-/** How often the machine's firmware has started. */
-const powerOns = async (uuid: string): Promise<number> =>
-  (await eventsOf(uuid, 'power')).filter(
-    ({ power_state: now, previous_power_state: before }) => now === 'power on' && before !== 'power on',
-  ).length;
-const boots = async (uuid: string): Promise<readonly string[]> => {
-  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/history?detail=True`);
-  const entries = body['history'] as readonly { readonly event_type: string; readonly event: string }[];
-  return entries.filter(({ event_type: type }) => type === 'ramdisk_boot').map(({ event }) => event);
-};
+const { eventsOf, powerOns, entriesOf } = nodeEvents(database, () => whole);
+const boots = (uuid: string): Promise<readonly string[]> => entriesOf(uuid, 'ramdisk_boot');
 const machineOf = (at: number): SimulatedMachine => whole.fleet.machines[at]!.control;
 const set = (uuid: string, path: string, value: unknown) => whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
 
