@@ -97,14 +97,14 @@ it('the page shows a tenant only the nodes of their project, and no actions that
   await logIn(page, 'ben', PASSWORD);
   await waitForText(page, '.connection', 'live');
   expect(await textsOf(page, 'tbody td a')).toEqual(['mine']);
-  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Images', 'Runbooks', 'Allocations']);
+  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Images', 'Snapshots', 'Runbooks', 'Allocations']);
   expect(await actionsOf(page, 'mine')).toEqual([]);
   const refused: string[] = [];
   page.on('response', (response) => {
     if (response.status() === 403) refused.push(response.url());
   });
   for (const tab of await textsOf(page, '[aria-label=Sections] a')) {
-    await clickText(page, tab);
+    await clickText(page, tab, '[aria-label=Sections] a');
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
   }
   expect(await textsOf(page, 'form button')).toEqual([]);

@@ -109,7 +109,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await picture(page, 'node');
   const tabs = ['Why', 'History', 'Ports', 'Inventory', 'LLDP', 'Hardware changes', 'Sensors', 'BIOS', 'RAID', 'Firmware'];
   for (const tab of [...tabs, 'Traits', 'Fields', 'Validation']) {
-    await clickText(page, tab);
+    await clickText(page, tab, '[aria-label=Sections] a');
     await page.waitForFunction(() => !document.querySelector('main')!.textContent.includes('Loading …'));
     if (tab === 'Sensors') {
       await page.waitForSelector('button:has(svg.spark polyline)');
