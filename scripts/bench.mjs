@@ -23,6 +23,8 @@ const given = cliArguments({
     seconds: { value: 'N', least: 1, most: 86_400, help: 'duration of each measurement by time (default: 5; recorder: 60)' },
     'one-core': { help: 'bind the server to CPU 0 and the database to CPU 1' },
     reference: { value: 'URL', help: 'inspection: the URL of an Ironic to measure too' },
+    size: { value: 'MIB', least: 16, help: 'snapshot: the size of the disk (default: 1024)' },
+    'disk-rate': { value: 'MB', least: 1, help: 'snapshot: limit the reads of the disk to so many MB a second (root only)' },
     'reference-pid': { value: 'PID', least: 1, help: 'inspection: the process ID of that Ironic' },
   },
   positional: { name: 'SCENARIO', choices: [...SCENARIOS.keys()], needed: true },
@@ -36,11 +38,11 @@ if ('runAlone' in scenario) {
   await scenario.runAlone(nodes);
   process.exit();
 }
-const { seconds = scenario.seconds ?? 5, reference: url, 'reference-pid': pid = -1 } = given;
+const { seconds = scenario.seconds ?? 5, reference: url, 'reference-pid': pid = -1, size, 'disk-rate': diskRate } = given;
 const { atEnd, endAll, isSignalled } = createEnd();
 try {
   const bench = await prepareBench(atEnd, given['one-core'] === true);
-  await scenario.run(bench, { nodes, seconds, reference: url === undefined ? undefined : { url, pid } });
+  await scenario.run(bench, { nodes, seconds, reference: url === undefined ? undefined : { url, pid }, size, 'disk-rate': diskRate });
   if (rows.length > 0) console.table(rows);
 } catch (error) {
   // Requests fail after a signal has ended the server.

@@ -12,11 +12,14 @@ import { root } from '../install.mjs';
  *   'policy/caller': typeof import('../../policy/caller.js'),
  *   'policy/enforcer': typeof import('../../policy/enforcer.js'),
  *   'policy/rules': typeof import('../../policy/rules.js'),
+ *   'ramdisk-agent/disk/device': typeof import('../../ramdisk-agent/disk/device.js'),
+ *   'ramdisk-agent/disk/snapshot': typeof import('../../ramdisk-agent/disk/snapshot.js'),
  *   'ramdisk-agent/recorder': typeof import('../../ramdisk-agent/recorder.js'),
  *   'simulator/ipmi/ipmi': typeof import('../../simulator/ipmi/ipmi.js'),
  *   'store/embedded/embedded': typeof import('../../store/embedded/embedded.js'),
  *   'store/postgres': typeof import('../../store/postgres.js'),
  *   'wire/ipmi/client': typeof import('../../wire/ipmi/client.js'),
+ *   'wire/snapshot-files': typeof import('../../wire/snapshot-files.js'),
  * }} Modules
  */
 

@@ -9,12 +9,15 @@ import { powerSync } from './scenarios/power-sync.mjs';
 import { provisioning } from './scenarios/provisioning.mjs';
 import { recorder } from './scenarios/recorder.mjs';
 import { sensors } from './scenarios/sensors.mjs';
+import { snapshot } from './scenarios/snapshot.mjs';
 
 /**
  * @typedef {object} Size
  * @property {number} nodes
  * @property {number} seconds of each measurement by time
  * @property {{ url: string, pid: number } | undefined} reference an Ironic to measure too
+ * @property {number} [size] MiB of a disk
+ * @property {number} [disk-rate] MB a second at which the disk is read at most
  *
  * @typedef {object} Scenario
  * @property {number} nodes by default
@@ -39,5 +42,6 @@ export const SCENARIOS = new Map(
     inspection,
     ipmi,
     policy,
+    snapshot,
   }),
 );
