@@ -7,7 +7,7 @@ import { Fault } from '../model/errors';
 import { isObject } from '../model/json';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
-import { parseBody } from './http/body';
+import { bytesOf, parseBody, piecesOf, type Body } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
@@ -23,15 +23,16 @@ interface ParsedRequest extends Pick<Request, 'base' | 'caller' | 'headers' | 'j
   readonly method: string;
   readonly segments: readonly string[];
   readonly query: Readonly<Record<string, unknown>>;
-  readonly body: Buffer;
+  readonly body: Body;
   /** What the JSON of the body may have. */
   readonly json: JsonLimits;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-async function bodyOf({ bodyArguments, bodyName, method, takesFile }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
-  if (takesFile) return raw;
+async function bodyOf({ bodyArguments, bodyName, method, takesFile }: Operation, body: Body, limits: JsonLimits): Promise<unknown> {
+  if (takesFile) return piecesOf(body);
+  const raw = bytesOf(body);
   if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {

@@ -19,7 +19,7 @@ import { createSpellings } from './pipeline/spellings';
 import { createSessions, type Sessions } from './auth/sessions';
 import { createDispatch, type Dispatch } from './dispatch';
 import type { AuditLog } from './http/audit';
-import { createBodyLimits, type BodyLimits } from './http/body';
+import { bytesOf, createBodyLimits, type Body, type BodyLimits } from './http/body';
 import { compressed } from './http/compression';
 import { refuseCrossOriginForgery } from './http/cors';
 import { cutOff } from './http/cut-off';
@@ -189,7 +189,7 @@ function answerPage({ options, log, clock }: ApiParts, sessions: Sessions, stopp
     report.route = '/ui';
     const source = sourceOf(request, options);
     receive(request, source, LOG_IN, (body) =>
-      page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body }),
+      page.answer({ request, bare: target.bare, path: target.path, search: target.search, source, body: bytesOf(body) }),
     )
       .then((answer) =>
         send(response, request.method === 'HEAD' || answer.status === 304, { ...answer, headers: { ...answer.headers, ...ids } }),
@@ -282,7 +282,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Version and operation. `head`: the response has no body. */
   async function perform(
     request: IncomingMessage,
-    received: { readonly caller: Caller; readonly source: string; readonly body: Buffer; readonly json: BodyLimits['json'] },
+    received: { readonly caller: Caller; readonly source: string; readonly body: Body; readonly json: BodyLimits['json'] },
     versions: { headers: Headers },
   ): Promise<{ readonly result: Answer; readonly head: boolean }> {
     const { report, target } = exchangeOf(request);

@@ -3,6 +3,7 @@ import { createHash, webcrypto } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createThread } from './worker-thread';
 
 /** Bytes of a part, of which the last one before the tables, and the last one, may have fewer. */
 export const PART_BYTES = 4 * 2 ** 20;
@@ -19,21 +20,87 @@ export const digestOfParts = (digests: readonly Buffer[]): string => {
   return hash.digest('hex');
 };
 
-/** Bytes that an ordinary user may still write; the folder is created. */
-export async function freeBytes(folder: string): Promise<number> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+const spaceIn = async (folder: string): Promise<number> => {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
+};
+/** Bytes that an ordinary user may still write; the folder is created. */
+export async function freeBytes(folder: string): Promise<number> {
+  try {
+    return await spaceIn(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return spaceIn(folder);
 }
 
-/** Writes a part. Writing it twice is harmless. */
-export async function writePart(folder: string, uuid: string, bytes: Buffer, position: number): Promise<void> {
-  const file = await open(unfinishedFile(folder, uuid), constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-  try {
-    for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-  } finally {
-    await file.close();
+/** A part as it arrived: its pieces belong to nobody else. */
+interface ArrivedPart {
+  readonly pieces: readonly Buffer[];
+  /** Of its first byte in the file. */
+  readonly position: number;
+  /** Its SHA-256 as the sender has it, in base64. */
+  readonly digest: string;
+}
+interface PartQuestion extends Pick<ArrivedPart, 'digest' | 'position'> {
+  readonly path: string;
+  readonly pieces: readonly ArrayBuffer[];
+}
+type PartAnswer = { readonly isWhole: boolean } | { readonly error: string };
+/** Checks a part and writes it. */
+const PART_CODE = `
+  const { parentPort } = require('node:worker_threads');
+  const { createHash } = require('node:crypto');
+  const { closeSync, constants, openSync, writeSync } = require('node:fs');
+  function store({ path, pieces, position, digest }) {
+    const hash = createHash('sha256');
+    const all = pieces.map((piece) => new Uint8Array(piece));
+    for (const piece of all) hash.update(piece);
+    if (hash.digest('base64') !== digest) return { isWhole: false };
+    const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    try {
+      let at = position;
+      for (const piece of all)
+        for (let done = 0; done < piece.length;) {
+          const written = writeSync(file, piece, done, piece.length - done, at);
+          done += written;
+          at += written;
+        }
+    } finally {
+      closeSync(file);
+    }
+    return { isWhole: true };
   }
+  parentPort.on('message', (part) => {
+    let answer;
+    try {
+      answer = store(part);
+    } catch (error) {
+      answer = { error: error.message };
+    }
+    parentPort.postMessage(answer);
+  });`;
+/** A disk that does not answer. */
+const MAX_DISK_MS = 60_000;
+const IDLE_MS = 10_000;
+const WRITERS = 2;
+const writers = Array.from({ length: WRITERS }, () => createThread<PartQuestion, PartAnswer>(PART_CODE, { idleMs: IDLE_MS }));
+let turn = 0;
+/** The memory of a piece, without what else it may have. */
+const memoryOf = ({ buffer, byteOffset, length }: Buffer): ArrayBuffer =>
+  buffer.byteLength === length ? (buffer as ArrayBuffer) : (buffer.slice(byteOffset, byteOffset + length) as ArrayBuffer);
+
+/**
+ * Writes a part, unless its digest is another one: then it returns false. Writing it twice is harmless. Threads do both, and take the memory
+ * of the pieces with them: garbage of this size would make the collector look through the whole server's memory dozens of times a second.
+ */
+export async function writePart(folder: string, uuid: string, { pieces, position, digest }: ArrivedPart): Promise<boolean> {
+  const given = pieces.map(memoryOf);
+  const question: PartQuestion = { path: unfinishedFile(folder, uuid), pieces: given, position, digest };
+  const answer = await writers[turn++ % WRITERS]!.use((ask) => ask(question, MAX_DISK_MS, given));
+  if ('error' in answer) throw new Error(answer.error);
+  return answer.isWhole;
 }
 
 /** The SHA-256 of bytes that are stored; undefined: there are fewer of them. */
@@ -75,6 +142,68 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
   return bytes.subarray(0, done);
 }
 
+type CheckQuestion = { readonly open: string } | { readonly position: number; readonly length: number } | { readonly end: true };
+type CheckAnswer = { readonly digest: Uint8Array } | { readonly error: string };
+/** Reads a file in parts. Answers each with its SHA-256, and the end with that of the whole file. */
+const CHECK_CODE = `
+  const { parentPort, workerData: most } = require('node:worker_threads');
+  const { createHash } = require('node:crypto');
+  const { closeSync, openSync, readSync } = require('node:fs');
+  const room = Buffer.alloc(most);
+  const none = new Uint8Array(0);
+  let file, whole;
+  function close() {
+    if (file !== undefined) closeSync(file);
+    file = undefined;
+  }
+  function answerTo({ open, position, length }) {
+    if (open !== undefined) {
+      close();
+      file = openSync(open, 'r');
+      whole = createHash('sha256');
+      return none;
+    }
+    if (position === undefined) {
+      close();
+      return whole.digest();
+    }
+    let done = 0;
+    while (done < length) {
+      const read = readSync(file, room, done, length - done, position + done);
+      if (read === 0) break;
+      done += read;
+    }
+    const bytes = room.subarray(0, done);
+    whole.update(bytes);
+    return createHash('sha256').update(bytes).digest();
+  }
+  parentPort.on('message', (question) => {
+    let answer;
+    try {
+      answer = { digest: answerTo(question) };
+    } catch (error) {
+      answer = { error: error.message };
+    }
+    parentPort.postMessage(answer);
+  });`;
+const checking = createThread<CheckQuestion, CheckAnswer>(CHECK_CODE, { idleMs: IDLE_MS, data: PART_BYTES });
+
+/** The digests of parts of a file, in this order, and of the whole file, in a thread: to compute them takes longer than a turn. */
+function digestsOf(path: string, parts: ReturnType<typeof partsOf>, signal: AbortSignal): Promise<readonly Buffer[]> {
+  return checking.use(async (ask) => {
+    const digest = async (question: CheckQuestion): Promise<Buffer> => {
+      signal.throwIfAborted();
+      const answer = await ask(question, MAX_DISK_MS);
+      if ('error' in answer) throw new Error(answer.error);
+      return Buffer.from(answer.digest);
+    };
+    await digest({ open: path });
+    const digests: Buffer[] = [];
+    for (const [position, length] of parts) digests.push(await digest({ position, length }));
+    return [...digests, await digest({ end: true })];
+  });
+}
+
 /**
  * Checks that all parts have arrived as they were sent, and makes them the file of the snapshot. Returns its SHA-256. Doing it again after
  * an interruption is harmless.
@@ -85,20 +214,11 @@ export async function finishFile(folder: string, uuid: string, { size, front, di
   const path = unfinishedFile(folder, uuid);
   const file = isRenamed ?? (await open(path, 'r+'));
   try {
-    const whole = createHash('sha256');
-    const read = async (parts: ReturnType<typeof partsOf>): Promise<Buffer[]> => {
-      const digests: Buffer[] = [];
-      for (const [position, length] of parts) {
-        signal.throwIfAborted();
-        const bytes = await readAt(file, position, length);
-        whole.update(bytes);
-        digests.push(await sha256(bytes));
-      }
-      return digests;
-    };
-    const tables = await read(partsOf(0, front));
-    const data = await read(partsOf(front, size));
-    if (digestOfParts([...data, ...tables]) !== digest) throw new Error('a part of the file is missing or damaged');
+    const [tables, data] = [partsOf(0, front), partsOf(front, size)];
+    const digests = await digestsOf(isRenamed ? snapshotFile(folder, uuid) : path, [...tables, ...data], signal);
+    const whole = digests.at(-1)!;
+    const sent = [...digests.slice(tables.length, -1), ...digests.slice(0, tables.length)];
+    if (digestOfParts(sent) !== digest) throw new Error('a part of the file is missing or damaged');
     if (!isRenamed) {
       await file.truncate(size);
       await file.sync();
@@ -110,7 +230,7 @@ export async function finishFile(folder: string, uuid: string, { size, front, di
         await directory.close();
       }
     }
-    return whole.digest('hex');
+    return whole.toString('hex');
   } finally {
     await file.close();
   }

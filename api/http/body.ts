@@ -13,6 +13,8 @@ export interface BodyLimits {
   readonly bytes: number;
   /** What the JSON may have, and whether a machine sends it. */
   readonly json: JsonLimits;
+  /** The body is a file: it is not joined, and not parsed. */
+  readonly isFile?: boolean;
   /** The path takes large bodies without authentication: those of inspection data, and of parts of snapshots. */
   readonly isPublic: boolean;
 }
@@ -38,6 +40,7 @@ export function createBodyLimits(options: Pick<Options, BodySizeOption | 'api.ma
     {
       bytes: typeof option === 'number' ? option : 1024 * options[option],
       json: { ...json, depth },
+      isFile: typeof option === 'number',
       isPublic: typeof option === 'number' || option === 'api.max_json_body_size_inspection',
     },
   ]);
@@ -45,6 +48,11 @@ export function createBodyLimits(options: Pick<Options, BodySizeOption | 'api.ma
 }
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
+
+/** The bytes of a body; for a file, in pieces of their own. */
+export type Body = Buffer | readonly Buffer[];
+export const bytesOf = (body: Body): Buffer => (Buffer.isBuffer(body) ? body : Buffer.concat(body));
+export const piecesOf = (body: Body): readonly Buffer[] => (Buffer.isBuffer(body) ? [body] : body);
 
 /** Bytes of the first buffer of a body whose length is unknown. */
 const FIRST_BUFFER = 16 * 1024;
@@ -58,37 +66,78 @@ const CHUNKS_OF_TURN = 256;
 export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
-/**
- * @param limit bytes
- * @param reserve called with the number of bytes by which the memory of the body is about to grow; it may throw
- * @returns the body as it was sent
- * @throws Unread when the body is longer; the rest is not read
- */
-export async function readBody(request: IncomingMessage, limit: number, reserve: (bytes: number) => void): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? FIRST_BUFFER);
-  if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
-  // One buffer that grows. Otherwise a body in chunks of one byte would take hundreds of bytes of memory for each chunk.
-  const before = request.socket.bytesRead;
-  let chunks = 0;
+/** Keeps the chunks of a body. */
+interface Keeper<Kept> {
+  /** Called before a chunk is kept. @param most what the body may have */
+  keep(chunk: Buffer, most: number): void;
+  end(): Kept;
+}
+/** Called with the number of bytes by which the memory of the body is about to grow; it may throw. */
+type Reserve = (bytes: number) => void;
+
+/** One buffer that grows. Otherwise a body in chunks of one byte would take hundreds of bytes of memory for each chunk. */
+function inOneBuffer(announced: number, reserve: Reserve): Keeper<Buffer> {
   const first = Math.min(announced, FIRST_BUFFER);
   reserve(first);
   let buffer = Buffer.allocUnsafeSlow(first);
   let length = 0;
+  return {
+    keep(chunk, most) {
+      if (length + chunk.length > buffer.length) {
+        const size = Math.min(most, Math.max(length + chunk.length, 2 * buffer.length));
+        reserve(size - buffer.length);
+        const larger = Buffer.allocUnsafeSlow(size);
+        buffer.copy(larger, 0, 0, length);
+        buffer = larger;
+      }
+      chunk.copy(buffer, length);
+      length += chunk.length;
+    },
+    end: () => buffer.subarray(0, length),
+  };
+}
+/** Chunks that are joined to one piece, if they are so many. */
+const CHUNKS_OF_PIECE = 256;
+/** The chunks as they are, without a copy of their bytes. Those of a body in many small ones are joined. */
+function inPieces(reserve: Reserve): Keeper<readonly Buffer[]> {
+  const pieces: Buffer[] = [];
+  let chunks: Buffer[] = [];
+  return {
+    keep(chunk) {
+      reserve(chunk.length);
+      chunks.push(chunk);
+      if (chunks.length < CHUNKS_OF_PIECE) return;
+      pieces.push(Buffer.concat(chunks));
+      chunks = [];
+    },
+    end: () => [...pieces, ...chunks],
+  };
+}
+
+/**
+ * @param limit bytes
+ * @returns the body as it was sent
+ * @throws Unread when the body is longer; the rest is not read
+ */
+export async function readBody(
+  request: IncomingMessage,
+  { bytes: limit, isFile }: Pick<BodyLimits, 'bytes' | 'isFile'>,
+  reserve: Reserve,
+): Promise<Body> {
+  const announced = Number(request.headers['content-length'] ?? FIRST_BUFFER);
+  if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
+  const before = request.socket.bytesRead;
+  const keeper = isFile === true ? inPieces(reserve) : inOneBuffer(announced, reserve);
+  let chunks = 0;
+  let length = 0;
   const add = (chunk: Buffer): void => {
     if (++chunks > CHUNKS_FLOOR + length / BYTES_OF_CHUNK) throw tooLarge();
     if (length + chunk.length > limit || request.socket.bytesRead - before > FRAMING_FLOOR + 2 * (length + chunk.length)) throw tooLarge();
-    if (length + chunk.length > buffer.length) {
-      const size = Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length));
-      reserve(size - buffer.length);
-      const larger = Buffer.allocUnsafeSlow(size);
-      buffer.copy(larger, 0, 0, length);
-      buffer = larger;
-    }
-    chunk.copy(buffer, length);
+    keeper.keep(chunk, limit);
     length += chunk.length;
   };
   await forEachChunk(request, add);
-  return buffer.subarray(0, length);
+  return keeper.end();
 }
 
 /**
@@ -138,10 +187,11 @@ const MAX_RATIO = 100;
 /** Bytes that any body may unpack to. */
 const UNPACKED_FLOOR = 1024 * 1024;
 /** @throws Unread when the body is longer than `limit` bytes, or is not what its Content-Encoding says */
-export async function unpacked({ headers }: Pick<IncomingMessage, 'headers'>, body: Buffer, limit: number): Promise<Buffer> {
+export async function unpacked({ headers }: Pick<IncomingMessage, 'headers'>, body: Body, limit: number): Promise<Body> {
   if (headers['content-encoding'] !== 'gzip') return body;
+  const packed = bytesOf(body);
   try {
-    return await promisify(gunzip)(body, { maxOutputLength: Math.min(limit, Math.max(UNPACKED_FLOOR, MAX_RATIO * body.length)) });
+    return await promisify(gunzip)(packed, { maxOutputLength: Math.min(limit, Math.max(UNPACKED_FLOOR, MAX_RATIO * packed.length)) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
     throw new Unread(400, 'The request body is not what its Content-Encoding says.');

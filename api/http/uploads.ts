@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { createShares, type ShareLimits } from '../../wire/shares';
-import { hasBody, readBody, unpacked, type BodyLimits } from './body';
+import { hasBody, readBody, unpacked, type Body, type BodyLimits } from './body';
 import { Unread } from './errors';
 import { createFairTurns } from './fair-turns';
 
@@ -21,18 +21,18 @@ const WAITING: ShareLimits = { inAll: 512, ofSource: 256 };
 const NO_BODY = Buffer.alloc(0);
 const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
 
-type Received = Pick<BodyLimits, 'bytes' | 'isPublic'>;
+type Received = Pick<BodyLimits, 'bytes' | 'isFile' | 'isPublic'>;
 /**
  * @param work gets the decompressed body
  * @throws Unread, what `work` throws
  */
-type Receive = <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Buffer) => Promise<T>) => Promise<T>;
+type Receive = <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Body) => Promise<T>) => Promise<T>;
 export function createUploads(): Receive {
   const requests = createShares(REQUESTS);
   const general = createShares(BYTES);
   const open = createShares(PUBLIC_BYTES);
   const turn = createFairTurns({ running: TURNS, waiting: WAITING, refusal: busy });
-  return async <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Buffer) => Promise<T>): Promise<T> => {
+  return async <T>(request: IncomingMessage, source: string, limits: Received, work: (body: Body) => Promise<T>): Promise<T> => {
     if (!hasBody(request)) return work(NO_BODY);
     if (!requests.take(source, 1)) throw busy();
     const bytes = limits.isPublic ? open : general;
@@ -42,7 +42,7 @@ export function createUploads(): Receive {
       held += more;
     };
     try {
-      const body = await readBody(request, limits.bytes, reserve).finally(() => requests.give(source, 1));
+      const body = await readBody(request, limits, reserve).finally(() => requests.give(source, 1));
       const process = async (): Promise<T> => work(await unpacked(request, body, limits.bytes));
       return await (limits.isPublic ? turn(source, process) : process());
     } finally {

@@ -10,7 +10,7 @@ import { Fault, invalid, notAcceptable, notFound, reasonOf } from '../../model/e
 import type { Store } from '../../store/store';
 import { createAuth, type ServiceParts } from '../auth/auth';
 import type { AuditLog } from '../http/audit';
-import { createBodyLimits, parseBody } from '../http/body';
+import { bytesOf, createBodyLimits, parseBody } from '../http/body';
 import { refuseCrossOriginForgery } from '../http/cors';
 import { cutOff } from '../http/cut-off';
 import { explain, Unauthenticated, Unread } from '../http/errors';
@@ -119,7 +119,7 @@ function createAnswer(parts: IntrospectionParts, document: Document): (request: 
           query: Object.fromEntries([...new URLSearchParams(search)].reverse()),
           base: baseOf(request, options),
           hasBody: raw.length > 0,
-          json: () => parseBody(raw, limits.json),
+          json: () => parseBody(bytesOf(raw), limits.json),
         },
         context,
       ),

@@ -1,12 +1,11 @@
 /** /v1/snapshots: images of the disks of nodes, and the parts of their files that agents send (docs/snapshots.md). Extensions. */
-import { timingSafeEqual } from 'node:crypto';
 import { conflict, Fault, ifFound, invalid, invalidParameter, reasonOf } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import { isSameSecret } from '../../model/masks';
 import type { SnapshotRecord } from '../../model/records';
 import { diskHintsProblem } from '../../model/agent/save-arguments';
-import { digestOfPart, freeBytes, PART_BYTES, sha256, writePart } from '../../wire/snapshot-files';
+import { digestOfPart, freeBytes, PART_BYTES, writePart } from '../../wire/snapshot-files';
 import { AlreadyRead } from '../../conductor/conductor';
 import { Refusal } from '../http/errors';
 import { valuesAt } from '../../model/patch';
@@ -133,13 +132,14 @@ async function putPart(request: RequestOf<'putSnapshotPart'>, context: ApiContex
   const { store, options } = context;
   const snapshot = await unfinishedOf(request, context);
   const position = positionOf(request.params);
-  const { body, headers, query } = request;
-  if (!inPart(body.length)) throw invalid(`A part has 1 to ${PART_BYTES} bytes.`);
-  const given = DIGEST.exec(String(headers['content-digest']))?.[1];
-  if (given === undefined) throw invalid('Content-Digest: a part needs its SHA-256.');
-  if (!timingSafeEqual(Buffer.from(given, 'base64'), await sha256(body))) throw new Refusal(503, 'The part is not what its digest says.');
-  if ((await roomIn(context)) < leastFree(context) + body.length) throw new Refusal(507, 'The folder of snapshots is full.');
-  await writePart(options['snapshot.directory'], snapshot.uuid, body, position);
+  const { body: pieces, headers, query } = request;
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (!inPart(length)) throw invalid(`A part has 1 to ${PART_BYTES} bytes.`);
+  const digest = DIGEST.exec(String(headers['content-digest']))?.[1];
+  if (digest === undefined) throw invalid('Content-Digest: a part needs its SHA-256.');
+  if ((await roomIn(context)) < leastFree(context) + length) throw new Refusal(507, 'The folder of snapshots is full.');
+  const isWhole = await writePart(options['snapshot.directory'], snapshot.uuid, { pieces, position, digest });
+  if (!isWhole) throw new Refusal(503, 'The part is not what its digest says.');
   const progress = Math.max(0, Math.min(100, query.progress ?? 0));
   if (snapshot.state === 'queued' || progress > snapshot.progress)
     await store.snapshots.update(snapshot.uuid, { state: 'saving', progress }, { state: UNFINISHED_SNAPSHOTS });

@@ -183,7 +183,7 @@ export interface Operations {
   readonly updateSnapshot: Operation<{ snapshot_ident: string }, None, readonly PatchOperation[]>;
   readonly deleteSnapshot: Operation<{ snapshot_ident: string }, None, unknown>;
   readonly checkSnapshotPart: Operation<{ snapshot_ident: string; position: string }, { length?: number }, unknown>;
-  readonly putSnapshotPart: Operation<{ snapshot_ident: string; position: string }, { progress?: number }, Buffer>;
+  readonly putSnapshotPart: Operation<{ snapshot_ident: string; position: string }, { progress?: number }, readonly Buffer[]>;
   readonly listRunbooks: Operation<None, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean; project?: boolean }, unknown>;
   readonly createRunbook: Operation<None, None, unknown>;
   readonly showRunbook: Operation<{ runbook_ident: string }, { fields?: readonly string[] }, unknown>;

@@ -89,7 +89,7 @@ function typesOf({ paths, components }, areTexts = false) {
         : []),
     ];
     const params = inBraces(inPath.map((/** @type {any} */ { name }) => member(name, 'string')));
-    const body = isFile ? 'Buffer' : operation['x-name'] === undefined ? 'unknown' : bodyOf(schema, isArguments);
+    const body = isFile ? 'readonly Buffer[]' : operation['x-name'] === undefined ? 'unknown' : bodyOf(schema, isArguments);
     const types = [params, inBraces(query), body];
     return `  readonly ${operation.operationId}: Operation<${types.join(', ')}>;`;
   }

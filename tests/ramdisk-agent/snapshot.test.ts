@@ -46,7 +46,8 @@ async function withServer<T>(answers: readonly (number | 'cut')[], work: (url: s
         if (answer === 204) {
           expect(body.length).toBeLessThanOrEqual(PART_BYTES);
           positions.push(position);
-          await writePart(folder, UUID, body, position);
+          const digest = (await sha256(body)).toString('base64');
+          expect(await writePart(folder, UUID, { pieces: [body], position, digest })).toBe(true);
         }
         response.writeHead(answer).end(answer === 204 ? undefined : 'no room');
       };
@@ -136,7 +137,9 @@ it('finds a part that was lost or damaged', async () => {
   await device.write(randomBytes(20 * MiB), MiB);
   await withServer([], async (url, positions) => {
     const report = await sending(url, device);
-    await writePart(folder, UUID, Buffer.alloc(1), positions[1]! + 5000);
+    const other = Buffer.alloc(1);
+    const digest = (await sha256(other)).toString('base64');
+    await writePart(folder, UUID, { pieces: [other], position: positions[1]! + 5000, digest });
     const { signal } = new AbortController();
     await expect(finishFile(folder, UUID, report, signal)).rejects.toThrow('a part of the file is missing or damaged');
     expect(await readdir(folder)).toEqual([`${UUID}.part`]);
@@ -151,6 +154,20 @@ it.each([
   await withServer(answers, async (url) => {
     await expect(sending(url, await fileDevice(MiB))).rejects.toThrow(message);
   });
+});
+
+it('writes no part that is not what its digest says', async () => {
+  const part = { pieces: [Buffer.alloc(1000, 'a'), Buffer.from('b')], position: 5 };
+  const digest = (await sha256(Buffer.concat(part.pieces))).toString('base64');
+  expect(await writePart(folder, UUID, { ...part, pieces: [Buffer.alloc(1001, 'a')], digest })).toBe(false);
+  expect(await readdir(folder)).toEqual([]);
+  expect(await writePart(folder, UUID, { ...part, digest })).toBe(true);
+  const [name = ''] = await readdir(folder);
+  expect((await readFile(join(folder, name))).toString()).toBe(`${'\0'.repeat(5)}${'a'.repeat(1000)}b`);
+  await expect(writePart(join(folder, 'missing'), UUID, { pieces: [Buffer.from('b')], position: 0, digest })).resolves.toBe(false);
+  const other = (await sha256(Buffer.from('b'))).toString('base64');
+  const lost = writePart(join(folder, 'missing'), UUID, { pieces: [Buffer.from('b')], position: 0, digest: other });
+  await expect(lost).rejects.toThrow('ENOENT');
 });
 
 describe('an agent that is killed', () => {

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { readBody } from '../../../api/http/body';
+import { piecesOf, readBody } from '../../../api/http/body';
 import { until } from '../../support/until';
 
 const received: Promise<string>[] = [];
 const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-  const reading = readBody(request, 100, () => {}).then(String);
+  const reading = readBody(request, { bytes: 100 }, () => {}).then(String);
   received.push(reading);
   reading.then(
     (text) => response.end(`read ${text.length}`),
@@ -50,4 +50,26 @@ it('readBody() fails when the client disconnects', async () => {
   await until('it is received', () => received.length === 1);
   socket.destroy();
   await expect(received[0]).rejects.toThrow();
+});
+
+it('keeps the bytes of a file in pieces, and joins small chunks', async () => {
+  const files: Promise<readonly Buffer[]>[] = [];
+  let reserved = 0;
+  const uploads = createServer((request, response) => {
+    const reading = readBody(request, { bytes: 200_000, isFile: true }, (bytes) => (reserved += bytes)).then(piecesOf);
+    files.push(reading);
+    reading.finally(() => response.end()).catch(() => {});
+  });
+  uploads.listen(0, '127.0.0.1');
+  await once(uploads, 'listening');
+  const socket = connect((uploads.address() as AddressInfo).port, '127.0.0.1');
+  socket.write(`PUT / HTTP/1.1\r\nHost: x\r\n${chunks(1000)}${(100_000).toString(16)}\r\n${'y'.repeat(100_000)}\r\n0\r\n\r\n`);
+  await once(socket, 'data');
+  socket.destroy();
+  uploads.close();
+  const pieces = await files[0]!;
+  expect(Buffer.concat(pieces).toString()).toBe('x'.repeat(1000) + 'y'.repeat(100_000));
+  expect(reserved).toBe(101_000);
+  expect(pieces.length).toBeLessThan(300);
+  expect(pieces.slice(0, 3).map(({ length }) => length)).toEqual([256, 256, 256]);
 });
