@@ -1,6 +1,8 @@
 /** A disk for reading and writing bytes; in tests a plain file. */
-import { open } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { reasonOf } from '../../model/errors';
+import { ALIGNMENT } from '../system/aligned';
 import type { Run } from '../system/run';
 import { DiskHangs, type Limited, unlimited } from './stall';
 
@@ -12,7 +14,7 @@ export interface Device {
   readonly sectorSize: number;
   /**
    * Shorter than requested at the disk's end.
-   * @param room memory that may be used for the bytes
+   * @param room memory that may be used for the bytes. A long read into memory for it (system/aligned.ts) is direct
    */
   read(position: number, length: number, room?: Buffer): Promise<Buffer>;
   /** Rejects beyond the disk's end. */
@@ -39,11 +41,24 @@ const MiB = 2 ** 20;
 const ZEROS = Buffer.alloc(MiB);
 /** Bytes. For longer ranges of zeros, the kernel's function is faster than writing. */
 const LONG = 4 * MiB;
-const ALIGNMENT = 4096;
+
+/** Opens a disk whose reads need not go through the kernel's memory. Undefined: its driver or file system cannot do that. */
+const openDirect = (path: string): Promise<FileHandle | undefined> =>
+  open(path, constants.O_RDONLY | constants.O_DIRECT).catch(() => undefined);
 
 /** Only disk/guard.ts and tests call it. */
 export async function openDevice({ path, size, sectorSize, mode, run, limit = unlimited }: DeviceOptions): Promise<Device> {
   const file = await open(path, mode === 'read' ? 'r' : 'r+');
+  const direct = mode === 'read' ? await openDirect(path) : undefined;
+  const isAligned = (...numbers: readonly number[]): boolean => numbers.every((number) => number % ALIGNMENT === 0);
+  /** Undefined: what is read is not aligned, and is read by the kernel. */
+  const readDirect = async (bytes: Buffer, position: number) =>
+    direct && isAligned(position, bytes.length)
+      ? direct.read(bytes, 0, bytes.length, position).catch((error: NodeJS.ErrnoException) => {
+          if (error.code === 'EINVAL') return undefined;
+          throw error;
+        })
+      : undefined;
   const write = async (bytes: Uint8Array, position: number): Promise<void> => {
     if (position < 0 || position + bytes.length > size)
       throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
@@ -63,8 +78,10 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
       const bytes = room && room.length >= present ? room.subarray(0, present) : Buffer.alloc(present);
       let done = 0;
       while (done < bytes.length) {
+        const at = position + done;
+        const rest = bytes.subarray(done);
         const { bytesRead } = await limit
-          .run(() => file.read(bytes, done, bytes.length - done, position + done))
+          .run(async () => (await readDirect(rest, at)) ?? file.read(rest, 0, rest.length, at))
           .catch((error: unknown) => {
             throw new Error(`${path} cannot be read at ${position + done}: ${reasonOf(error)}`, { cause: error });
           });
@@ -102,7 +119,7 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
     flush: () => limit.run(() => file.sync()),
     async close() {
       // Ends after the operations before it.
-      const closing = file.close();
+      const closing = Promise.all([file.close(), direct?.close()]);
       closing.catch(() => {});
       try {
         await limit.run(() => closing);

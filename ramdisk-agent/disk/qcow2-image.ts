@@ -189,7 +189,7 @@ export async function imageOf(device: SourceDisk, { compression, signal, progres
   const clusterBits = clusterBitsFor(device, SMALLEST_CLUSTER_BITS);
   const clusterSize = 2 ** clusterBits;
   const sizes = new Int32Array(Math.ceil(device.size / clusterSize));
-  for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
+  for await (const clusters of clustersOf(device, { clusterSize, compression, keepsUp: false, signal })) {
     for (const { index, stored } of clusters) sizes[index] = sizeOf(stored, clusterSize);
     progress((clusters.at(-1)!.index + 1) * clusterSize);
   }
@@ -199,7 +199,7 @@ export async function imageOf(device: SourceDisk, { compression, signal, progres
     async *content() {
       yield* frontOf(device.size, compression, sizes, layout);
       let end = layout.dataStart;
-      for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
+      for await (const clusters of clustersOf(device, { clusterSize, compression, keepsUp: false, signal })) {
         const parts: Buffer[] = [];
         for (const { index, stored } of clusters) {
           if (sizeOf(stored, clusterSize) !== sizes[index]) throw new Error(`${device.path} has changed while it was read`);
@@ -239,7 +239,7 @@ export async function* streamedImage(
   const tables = Array.from({ length: tablesOf(device.size, clusterBits) }, (_, table) => table);
   const room = roomFor({ diskSize: device.size, clusterBits }, tables, sizes.length);
   let end = room.dataStart;
-  for await (const clusters of clustersOf(device, { clusterSize, compression, signal })) {
+  for await (const clusters of clustersOf(device, { clusterSize, compression, keepsUp: true, signal })) {
     for (const { index, stored } of clusters) {
       sizes[index] = sizeOf(stored, clusterSize);
       if (stored === undefined) continue;

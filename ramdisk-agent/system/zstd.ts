@@ -2,15 +2,16 @@
 import { promisify } from 'node:util';
 
 export interface Zstd {
-  /** Resolves with the bytes that it wrote to the target; undefined: they do not fit. Neither buffer may change meanwhile. */
-  compress(source: Buffer, target: Buffer): Promise<number | undefined>;
+  /**
+   * Resolves with the bytes that it wrote to the target; undefined: they do not fit. Neither buffer may change meanwhile.
+   * @param level of the library: negative ones are faster than 1, and leave more bytes
+   */
+  compress(source: Buffer, target: Buffer, level: number): Promise<number | undefined>;
   /** Fills the target, never more. Bytes that follow the last frame are ignored. Throws an Error for content that is not zstd or too short. */
   decompress(source: Buffer, target: Buffer): void;
 }
 
 const LIBRARY = 'libzstd.so.1';
-/** The fastest level of the usual ones. It keeps a processor busy at about five times the rate of zlib's fastest. */
-const LEVEL = 1;
 /** Calls at a time. koffi fails at 256, and each has a context of its own, which takes memory that is slow to get. */
 const MOST_CALLS = 64;
 const CONTEXT_ARGS = 'void *, void *, size_t, const void *, size_t';
@@ -52,10 +53,10 @@ async function load(): Promise<Zstd> {
   };
   let decompressing: Context;
   return {
-    async compress(source, target) {
+    async compress(source, target, level) {
       const context = await take();
       try {
-        const written = await compress(context, target, target.length, source, source.length, LEVEL);
+        const written = await compress(context, target, target.length, source, source.length, level);
         return written < 0 ? undefined : written;
       } finally {
         giveBack(context);
