@@ -31,6 +31,9 @@ export function positionOf(task: NodeTask, kind: SavedKind): Position {
 }
 /** The list as keys of driver_internal_info; `index` absent: no step has begun. */
 export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
-  ...setting(KEYS[kind].list, steps),
+  ...setting(
+    KEYS[kind].list,
+    steps.map(({ addedArguments: _, ...step }) => step),
+  ),
   ...setting(KEYS[kind].index, index),
 });
