@@ -1,7 +1,7 @@
 /** Default configs at work: a flow reads them when it makes its list, and the list has their arguments from then on. */
 import type { PlannedStep } from '../../drivers/interfaces';
-import { isObject, type JsonObject } from '../../model/json';
-import type { NodeChanges } from '../../model/records';
+import type { JsonObject } from '../../model/json';
+import type { HeldNode, NodeChanges } from '../../model/records';
 import {
   argumentsToBringBack,
   idOf,
@@ -17,9 +17,9 @@ import type { NodeTask } from '../core/node-task';
 import { machineFacts } from './machine-facts';
 import { argumentsOf, automatedSteps, cleanPriorities, inOrder, stepId, type RequestedStep } from './steps';
 
-/** The default config of a node. One query. */
+/** The default config of a node. One query, or none if the reservation tells that there are no default configs. */
 export const defaultsOf = async ({ node, context }: NodeTask): Promise<readonly MergedStep[]> =>
-  mergedDefaults(await context.store.defaultConfigs.ofNode(node));
+  (node as HeldNode).has_default_configs === false ? [] : mergedDefaults(await context.store.defaultConfigs.ofNode(node));
 
 const namesOf = (step: PlannedStep): readonly string[] => Object.keys(argumentsOf(step));
 /** Fills in the arguments that a step leaves out and that the offered step has. The origins of these arguments are shown with the step. */
