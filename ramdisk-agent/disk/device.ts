@@ -54,8 +54,8 @@ export async function openDevice({ path, size, sectorSize, mode, run, limit = un
   /** Undefined: what is read is not aligned, and is read by the kernel. */
   const readDirect = async (bytes: Buffer, position: number) =>
     direct && isAligned(position, bytes.length)
-      ? direct.read(bytes, 0, bytes.length, position).catch((error: NodeJS.ErrnoException) => {
-          if (error.code === 'EINVAL') return undefined;
+      ? direct.read(bytes, 0, bytes.length, position).catch((error: unknown) => {
+          if ((error as NodeJS.ErrnoException).code === 'EINVAL') return undefined;
           throw error;
         })
       : undefined;

@@ -121,6 +121,12 @@ function limitReads(path, rate, atEnd) {
  * @property {number} memoryMiB
  */
 
+/** Seconds of a process, and of its main thread. @param {number} pid */
+const cpuOf = (pid) => ({
+  server: statOf(pid).own / 1000,
+  main: Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e9,
+});
+
 /** @type {import('../scenarios.mjs').Scenario} */
 export const snapshot = {
   nodes: 1,
@@ -133,7 +139,7 @@ export const snapshot = {
     const memory = '/dev/shm';
     const folder = mkdtempSync(join(existsSync(memory) ? memory : sources, 'bloomery-bench-'));
     atEnd(() => rmSync(folder, { recursive: true, force: true }));
-    const { server, database } = await begin({ snapshot: { directory: folder, min_free_space: 1 } });
+    const { server } = await begin({ snapshot: { directory: folder, min_free_space: 1 } });
     const store = await openStore();
     atEnd(() => store.close());
     const { finishFile, removeFiles } = await built('wire/snapshot-files');
@@ -163,8 +169,7 @@ export const snapshot = {
           return sent;
         }),
       );
-    const serverMain = () => Number(readFileSync(`/proc/${server.pid}/task/${server.pid}/schedstat`, 'latin1').split(' ')[0]) / 1e9;
-    const cpu = () => ({ server: statOf(server.pid).own / 1000, main: serverMain(), database: statOf(database.pid).own / 1000 });
+    const cpu = () => cpuOf(server.pid);
 
     for (const [name, content] of Object.entries(CONTENTS)) writeDisk(join(sources, name), size, content());
     if (rate !== undefined) limitReads(sources, rate * 1e6, atEnd);
