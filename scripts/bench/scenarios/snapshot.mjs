@@ -121,6 +121,25 @@ function limitReads(path, rate, atEnd) {
  * @property {number} memoryMiB
  */
 
+/** Asks again and again, until the function that it returns is called: that returns the milliseconds of each. @param {() => Promise<unknown>} ask */
+function startProbes(ask) {
+  /** @type {number[]} */
+  const probes = [];
+  let isOver = false;
+  const probing = (async () => {
+    while (!isOver) {
+      const began = performance.now();
+      await ask();
+      probes.push(performance.now() - began);
+      await new Promise((done) => setTimeout(done, PROBE_MS));
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await probing;
+    return probes;
+  };
+}
 /** Seconds of a process, and of its main thread. @param {number} pid */
 const cpuOf = (pid) => ({
   server: statOf(pid).own / 1000,
@@ -181,22 +200,11 @@ export const snapshot = {
         const direct = dd(`if=${path}`, 'of=/dev/null', 'bs=4M', 'iflag=direct');
         // The file leaves the kernel's memory.
         dd(`if=${path}`, 'iflag=nocache', 'count=0');
-        /** @type {number[]} */
-        const probes = [];
-        let isOver = false;
-        const probing = (async () => {
-          while (!isOver) {
-            const began = performance.now();
-            await server.send('GET', `/v1/nodes/${uuids[0]}?fields=uuid`);
-            probes.push(performance.now() - began);
-            await new Promise((done) => setTimeout(done, PROBE_MS));
-          }
-        })();
+        const endProbes = startProbes(() => server.send('GET', `/v1/nodes/${uuids[0]}?fields=uuid`));
         const before = cpu();
         const all = await sendAll(path);
         const after = cpu();
-        isOver = true;
-        await probing;
+        const probes = await endProbes();
         const took = Math.max(...all.map(({ seconds }) => seconds));
         const [sent] = all;
         if (sent === undefined) throw new Error('no machine');
