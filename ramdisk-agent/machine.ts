@@ -52,14 +52,13 @@ interface MachineState {
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */
 export const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
 
-const patience = ({ tree, clock, parameters }: Machine) => ({ tree, clock, limitMs: parameters.diskTimeout * 1000 });
+const patience = ({ tree, run, clock, parameters }: Machine) => ({ tree, run, clock, limitMs: parameters.diskTimeout * 1000 });
 export const openDiskToRead = (machine: Machine, disk: Parameters<typeof openToRead>[0]): Promise<Device> =>
   openToRead(disk, patience(machine));
 /** Throws what openToWrite throws: the disk may hold shared storage. */
 export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[0]): Promise<Device> =>
   openToWrite(disk, {
     ...patience(machine),
-    run: machine.run,
     media: mediaOf(machine),
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
   });
