@@ -23,7 +23,7 @@ interface Exchange {
   readonly random: (bytes: number) => Buffer;
   /** Milliseconds from any start; it must not jump. */
   readonly monotonic: () => number;
-  readonly sleep: Clock['sleep'];
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly port?: number;
   readonly signal?: AbortSignal;
 }
@@ -47,7 +47,7 @@ export async function timeOf(server: string, exchange: Exchange): Promise<number
   throw reason;
 }
 
-async function ask(server: string, { random, monotonic, sleep, port = PORT, signal }: Exchange): Promise<number> {
+async function ask(server: string, { random, monotonic, clock, port = PORT, signal }: Exchange): Promise<number> {
   const { address, family } = await resolve(server);
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
   const answered = new AbortController();
@@ -58,7 +58,7 @@ async function ask(server: string, { random, monotonic, sleep, port = PORT, sign
       // The server returns it: an answer without it comes from elsewhere.
       random(8).copy(request, 40);
       let sent = 0;
-      sleep(TIMEOUT_MS, answered.signal).then(
+      clock.sleep(TIMEOUT_MS, answered.signal).then(
         () => failed(new Error(`NTP server ${server} did not answer`)),
         () => {},
       );

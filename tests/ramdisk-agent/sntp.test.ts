@@ -42,7 +42,7 @@ const answer =
 const ask = (host = '127.0.0.1'): Promise<number> => {
   let now = 0;
   const sleep = (): Promise<void> => new Promise((resolve) => (endTheWait = resolve));
-  return timeOf(host, { random: randomBytes, monotonic: () => (now += 10), sleep, port: server.address().port });
+  return timeOf(host, { random: randomBytes, monotonic: () => (now += 10), clock: { sleep }, port: server.address().port });
 };
 
 it.each<[string, number, number]>([
