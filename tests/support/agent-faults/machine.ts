@@ -64,7 +64,13 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the root disk is missing',
     put: 'a root device hint that no disk matches',
     disk: 'NONE',
-    text: [`${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`, STEP, COMMAND, ...LOG],
+    text: [
+      `${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial …, …); disk /dev/… (serial …, …)',
+      ...LOG,
+    ],
   },
   {
     name: 'the root disk is too small',

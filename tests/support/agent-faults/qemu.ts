@@ -230,13 +230,25 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     instance: { root_device: undefined },
     before: ({ monitor }) => monitor('device_del', { id: 'GOOD' }),
     after: ({ monitor }) => monitor('device_add', plugged('GOOD')),
-    text: [`${FAILED}…`, STEP, COMMAND, ...LOG],
+    text: [
+      `${FAILED}No suitable device was found for deployment - root device hints were not provided and all found block devices are smaller than 4294967296B.`,
+      STEP,
+      COMMAND,
+      'concerns: the machine has no disk',
+      ...LOG,
+    ],
   },
   {
     name: 'the image has no EFI system partition',
     put: 'such an image, and a machine with UEFI',
     machine: 'UEFI',
-    text: ['…No EFI partition could be detected on device …', '…'],
+    text: [
+      'Deploy step deploy.prepare_instance_boot failed: Failed to install a bootloader when deploying node …: No EFI partition could be detected on device /dev/…. Are you using a UEFI-compatible image?.',
+      'step: deploy.prepare_instance_boot',
+      'command: install_bootloader (FAILED)',
+      'concerns: disk /dev/… (serial GOOD, …5.0 GiB)',
+      ...LOG,
+    ],
   },
 ];
 
