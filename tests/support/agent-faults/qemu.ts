@@ -40,7 +40,13 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     image: 'slow',
     during: ({ reset }) => reset(),
     steps: [{ ...LIMITED[0], timeout: 180 }],
-    text: SILENT,
+    text: [
+      'Deploy step deploy.write_image failed: it did not end within its timeout of 180 seconds, and may still run.',
+      STEP,
+      'concerns: NIC (MAC 52:54:00:fa:11:70, address 127.0.0.1)',
+      'agent: last heartbeat at …; asked at https://127.0.0.1:…: Connection to agent failed: …',
+      'last boot requests: none by DHCP, TFTP or HTTP',
+    ],
   },
   {
     name: 'the memory for files of the ramdisk is full',
@@ -74,7 +80,7 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     put: 'EIO for a sector in the image (blkdebug)',
     disk: 'WORN',
     text: [
-      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, … (the kernel: I/O error, dev …, sector 4096 op …:(WRITE)…)`,
+      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, … (the kernel: I/O error, dev …, sector … op …:(WRITE)…)`,
       STEP,
       COMMAND,
       'concerns: disk /dev/… (serial WORN, 5.0 GiB)',
@@ -144,10 +150,10 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     image: 'slow',
     during: ({ monitor }) => monitor('device_del', { id: 'pulled' }),
     text: [
-      `${FAILED}Writing image to device /dev/sda failed: the disk is gone: it was removed, or its controller lost it (…)`,
+      `${FAILED}Writing image to device /dev/… failed: the disk is gone: it was removed, or its controller lost it (…)…`,
       STEP,
       COMMAND,
-      'concerns: disk /dev/sda (serial PULLED, …5.0 GiB)',
+      'concerns: disk /dev/… (serial PULLED, …5.0 GiB)',
       ...LOG,
     ],
   },
