@@ -2,7 +2,6 @@
 import type { JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
-import { rootDisk } from '../model/agent/root-disk';
 import { AgentError, type ErrorType } from '../model/agent/errors';
 import { concerning, describeDisk } from '../model/agent/subject';
 import { reasonOf } from '../model/errors';
@@ -10,7 +9,7 @@ import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
-import { disksOf, type Machine, openDiskToRead, syncDisks } from './machine';
+import { findRootDisk, type Machine, openDiskToRead, syncDisks } from './machine';
 import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
 
@@ -111,7 +110,7 @@ function checkVersion(given: unknown): void {
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
   if (bootMode(machine.tree) === 'bios') return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
-  const disk = rootDisk(disksOf(machine), machine.state.node);
+  const disk = await findRootDisk(machine);
   return concerning(
     () => describeDisk(disk),
     () => installLoader(machine, disk, ignore === true),
@@ -149,7 +148,7 @@ async function loadKernel(machine: Machine, { boot_mode: wanted }: JsonObject): 
   const mode = bootMode(machine.tree);
   if (typeof wanted === 'string' && wanted !== mode)
     throw new AgentError('CommandExecutionError', `The machine runs in boot mode ${mode}, and the instance needs ${wanted}`);
-  const device = await openDiskToRead(machine, rootDisk(disksOf(machine), machine.state.node));
+  const device = await openDiskToRead(machine, await findRootDisk(machine));
   try {
     const loaded = await loadImageKernel(device, machine);
     machine.log.info(`Loaded the kernel ${String(loaded['kernel'])}, as ${String(loaded['from'])} says`);

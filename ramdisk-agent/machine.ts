@@ -1,5 +1,6 @@
 /** The context of commands and steps: the machine, and its node. */
 import { rootDisk } from '../model/agent/root-disk';
+import { concerning, describeDisks } from '../model/agent/subject';
 import { retry, type Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { JsonObject } from '../model/records';
@@ -52,17 +53,25 @@ interface MachineState {
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */
 export const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
 
-const patience = ({ tree, clock, parameters }: Machine) => ({ tree, clock, limitMs: parameters.diskTimeout * 1000 });
+const patience = ({ tree, run, clock, parameters }: Machine) => ({ tree, run, clock, limitMs: parameters.diskTimeout * 1000 });
 export const openDiskToRead = (machine: Machine, disk: Parameters<typeof openToRead>[0]): Promise<Device> =>
   openToRead(disk, patience(machine));
 /** Throws what openToWrite throws: the disk may hold shared storage. */
 export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[0]): Promise<Device> =>
   openToWrite(disk, {
     ...patience(machine),
-    run: machine.run,
     media: mediaOf(machine),
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
   });
+
+/** The disk that the hints of the node select. The error DeviceNotFound concerns all disks that the machine has. */
+export function findRootDisk(machine: Machine, node = machine.state.node): Promise<FoundDisk> {
+  const disks = disksOf(machine);
+  return concerning(
+    () => describeDisks(disks),
+    async () => rootDisk(disks, node),
+  );
+}
 
 /**
  * The disk for the image, for which it waits: controllers and arrays may show it late. Throws DeviceNotFound after all attempts. Before the
@@ -70,12 +79,15 @@ export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[
  */
 export async function waitForRootDisk(machine: Machine, signal?: AbortSignal): Promise<FoundDisk> {
   const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
-  const find = async (): Promise<FoundDisk> => rootDisk(disksOf(machine), machine.state.node);
-  return retry({ clock: machine.clock, signal }, find, (error, attempt) => {
-    if (attempt >= diskWaitAttempts) return undefined;
-    machine.log.debug(`${reasonOf(error)} Attempt ${attempt} of ${diskWaitAttempts}`);
-    return diskWaitDelay * 1000;
-  });
+  return retry(
+    { clock: machine.clock, signal },
+    () => findRootDisk(machine),
+    (error, attempt) => {
+      if (attempt >= diskWaitAttempts) return undefined;
+      machine.log.debug(`${reasonOf(error)} Attempt ${attempt} of ${diskWaitAttempts}`);
+      return diskWaitDelay * 1000;
+    },
+  );
 }
 
 /** Flushes all writes to the disks. */

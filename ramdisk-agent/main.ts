@@ -61,7 +61,7 @@ async function main(): Promise<void> {
     parameters,
     frames: firstFrames,
     findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),
-    ntpTime: (server, signal) => timeOf(server, { random: randomBytes, monotonic: () => performance.now(), signal }),
+    ntpTime: (server, signal) => timeOf(server, { random: randomBytes, monotonic: () => performance.now(), clock: systemClock, signal }),
     kernelCalls: kernelCalls(architecture()),
     clock: systemClock,
     log,

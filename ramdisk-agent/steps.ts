@@ -2,7 +2,7 @@
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
 import { isReadOnly } from './disk/guard';
-import { rootDisk, usableDisks } from '../model/agent/root-disk';
+import { usableDisks } from '../model/agent/root-disk';
 import type { SourceDisk } from './disk/clusters';
 import { pathsOf } from './disk/efi';
 import { saveDisk } from './disk/save';
@@ -17,7 +17,7 @@ import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
 import { type FoundDisk, mediaOf } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
+import { disksOf, findRootDisk, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
@@ -161,7 +161,7 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
 
 /** The disk that the hints select; undefined: the root disk. */
 const savedDisk = async (machine: Machine, hints: JsonObject | undefined): Promise<FoundDisk> =>
-  hints ? rootDisk(disksOf(machine), { ...machine.state.node, instance_info: { root_device: hints } }) : waitForRootDisk(machine);
+  hints ? findRootDisk(machine, { ...machine.state.node, instance_info: { root_device: hints } }) : waitForRootDisk(machine);
 
 /** Opens the disk, with zeros in place of what its file systems do not use, unless all blocks are wanted. */
 async function withSaved(

@@ -27,6 +27,10 @@ export function describeDisk(disk: {
   return described(`disk ${name}`, facts);
 }
 
+/** All disks of a machine, one of which was wanted. */
+export const describeDisks = (disks: readonly Parameters<typeof describeDisk>[0][]): string =>
+  disks.length === 0 ? 'the machine has no disk' : shortened(disks.map(describeDisk).join('; '), MAX_SUBJECT);
+
 /** `NIC eth0 (MAC 52:54:00:00:00:01, address 192.0.2.5, no link)`. @param nic its name may be unknown */
 export function describeNic(nic: {
   readonly name?: string | undefined;

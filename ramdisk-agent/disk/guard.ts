@@ -5,7 +5,9 @@
  */
 import { AgentError } from '../../model/agent/errors';
 import { concerning, describeDisk } from '../../model/agent/subject';
+import { reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
+import { shortened } from '../../model/text';
 import type { FoundDisk } from '../inventory/disks';
 import type { Run } from '../system/run';
 import type { Tree } from '../system/tree';
@@ -17,9 +19,9 @@ type OpenedDisk = Pick<FoundDisk, 'name' | 'size' | 'logical_sectors'> & Partial
 /** How long a disk may do nothing. */
 interface Patience extends Omit<StallLimit, 'stat'> {
   readonly tree: Tree;
+  readonly run: Run;
 }
 interface Guard extends Patience {
-  readonly run: Run;
   /** Disks that carry what the ramdisk is booted from or configured by. */
   readonly media: readonly string[];
   /** False: the operator allows that shared storage is erased. */
@@ -40,14 +42,29 @@ const SIGNATURES: readonly (readonly [number, string, string])[] = [
   [2 * MiB, '5ef1ab2f', 'VMware VMFS file system'],
 ];
 
+/** Characters of a line of the kernel's log. */
+const MAX_WORDS = 200;
+
 const attribute = (tree: Tree, { name }: OpenedDisk, file: string): string | null =>
   tree.text(`/sys/block/${name.slice('/dev/'.length).replaceAll('/', '!')}/${file}`);
 /** Errors name the disk, whatever work they end. */
-function deviceOf(disk: OpenedDisk, { tree, clock, limitMs }: Patience) {
+function deviceOf(disk: OpenedDisk, { tree, run, clock, limitMs }: Patience) {
   const limit = limited({ clock, limitMs, stat: () => attribute(tree, disk, 'stat') });
   const subject = (): string => describeDisk(disk);
-  const named: Limited = { end: () => limit.end(), run: (operation) => concerning(subject, () => limit.run(operation)) };
+  const explained = (error: unknown): Promise<never> => withKernelsWords(error, disk, run);
+  const named: Limited = {
+    end: () => limit.end(),
+    run: (operation) => concerning(subject, () => limit.run(operation).catch(explained)),
+  };
   return { path: disk.name, size: disk.size, sectorSize: disk.logical_sectors ?? 512, limit: named };
+}
+/** A system call fails with EIO for most errors of disks. The kernel's log tells which it was, and where. */
+async function withKernelsWords(error: unknown, { name }: OpenedDisk, run: Run): Promise<never> {
+  const log = await run('dmesg', [], { timeoutMs: 5000 }).catch(() => '');
+  const line = log.split('\n').findLast((text) => text.includes(` error, dev ${name.slice('/dev/'.length)}, sector `));
+  if (line === undefined) throw error;
+  const words = shortened(line.replace(/^\[[^\]]{0,20}\] /, ''), MAX_WORDS);
+  throw new Error(`${reasonOf(error)} (the kernel: ${words})`, { cause: error });
 }
 export const openToRead = (disk: OpenedDisk, patience: Patience): Promise<Device> =>
   openDevice({ ...deviceOf(disk, patience), mode: 'read' });

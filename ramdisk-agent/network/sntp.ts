@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { lookup as resolve } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import type { Clock } from '../../model/clock';
 
 const PORT = 123;
 const LENGTH = 48;
@@ -22,8 +23,8 @@ interface Exchange {
   readonly random: (bytes: number) => Buffer;
   /** Milliseconds from any start; it must not jump. */
   readonly monotonic: () => number;
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly port?: number;
-  readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -46,10 +47,10 @@ export async function timeOf(server: string, exchange: Exchange): Promise<number
   throw reason;
 }
 
-async function ask(server: string, { random, monotonic, port = PORT, timeoutMs = TIMEOUT_MS, signal }: Exchange): Promise<number> {
+async function ask(server: string, { random, monotonic, clock, port = PORT, signal }: Exchange): Promise<number> {
   const { address, family } = await resolve(server);
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
-  let timer: NodeJS.Timeout | undefined;
+  const answered = new AbortController();
   try {
     return await new Promise<number>((found, failed) => {
       const request = Buffer.alloc(LENGTH);
@@ -57,7 +58,10 @@ async function ask(server: string, { random, monotonic, port = PORT, timeoutMs =
       // The server returns it: an answer without it comes from elsewhere.
       random(8).copy(request, 40);
       let sent = 0;
-      timer = setTimeout(() => failed(new Error(`NTP server ${server} did not answer`)), timeoutMs);
+      clock.sleep(TIMEOUT_MS, answered.signal).then(
+        () => failed(new Error(`NTP server ${server} did not answer`)),
+        () => {},
+      );
       signal?.addEventListener('abort', () => failed(signal.reason as Error), { once: true });
       socket.once('error', failed);
       socket.on('message', (answer) => {
@@ -74,7 +78,7 @@ async function ask(server: string, { random, monotonic, port = PORT, timeoutMs =
       });
     });
   } finally {
-    clearTimeout(timer);
+    answered.abort();
     socket.close();
   }
 }

@@ -15,7 +15,7 @@ export const PARTS = {
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
-  'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 700, rare: true },
+  'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },

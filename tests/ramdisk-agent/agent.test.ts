@@ -389,7 +389,7 @@ describe('deployment', () => {
     [
       'no disk that matches the hints',
       { ...step({ image_info: { id: 'x', urls: ['http://x'] } }), node: { properties: { root_device: { serial: 'none' } } } },
-      { type: 'DeviceNotFound', code: 404 },
+      { type: 'DeviceNotFound', code: 404, subject: expect.stringMatching(/^disk \/dev\/\S+ \(.*GiB\)/) as string },
     ],
   ])('execute_deploy_step fails with a reason for %s', async (_, params, error) => {
     const { port } = boot('');

@@ -3,13 +3,25 @@ import { createSocket, type Socket } from 'node:dgram';
 import { timeOf } from '../../ramdisk-agent/network/sntp';
 
 let server: Socket;
-let answers: ((request: Buffer) => Buffer | undefined)[];
+/** What the client does not take is lost or ignored: its time is over then. */
+interface Answer {
+  readonly packet: (request: Buffer) => Buffer | undefined;
+  readonly isTaken: boolean;
+}
+let answers: Answer[];
+let endTheWait: () => void;
 beforeEach(async () => {
   answers = [];
   server = createSocket('udp4');
   server.on('message', (request, from) => {
-    const answer = answers.shift()?.(request);
-    if (answer) server.send(answer, from.port, from.address);
+    const { packet, isTaken } = answers.shift()!;
+    const answer = packet(request);
+    const sent = (): void => {
+      // The client may read the answer first. It has not to.
+      if (!isTaken) setTimeout(endTheWait, 10);
+    };
+    if (answer) server.send(answer, from.port, from.address, sent);
+    else sent();
   });
   await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
 });
@@ -29,19 +41,20 @@ const answer =
 /** The time stands still, but for ten milliseconds between two questions. */
 const ask = (host = '127.0.0.1'): Promise<number> => {
   let now = 0;
-  return timeOf(host, { random: randomBytes, monotonic: () => (now += 10), port: server.address().port, timeoutMs: 50 });
+  const sleep = (): Promise<void> => new Promise((resolve) => (endTheWait = resolve));
+  return timeOf(host, { random: randomBytes, monotonic: () => (now += 10), clock: { sleep }, port: server.address().port });
 };
 
 it.each<[string, number, number]>([
   ['2024', 3_913_056_000, 1_704_067_200_505],
   ['after the end of the era in 2036', 1000, (2 ** 32 + 1000 - 2_208_988_800) * 1000 + 505],
 ])('timeOf returns the time of the server, and half of the way: %s', async (_, seconds, expected) => {
-  answers.push(answer(seconds));
+  answers.push({ packet: answer(seconds), isTaken: true });
   expect(await ask()).toBe(expected);
 });
 
 it('timeOf asks again after a lost answer', async () => {
-  answers.push(() => undefined, answer(3_913_056_000));
+  answers.push({ packet: () => undefined, isTaken: false }, { packet: answer(3_913_056_000), isTaken: true });
   expect(await ask()).toBe(1_704_067_200_505);
 });
 
@@ -52,8 +65,11 @@ it.each<[string, (request: Buffer) => Buffer, RegExp]>([
   ['is no server', answer(1, { first: 0b00_100_011 }), /did not answer/],
   ['sends less than a packet', () => Buffer.alloc(10), /did not answer/],
 ])('timeOf rejects a server that %s', async (_, bad, reason) => {
-  answers.push(bad, bad, bad, bad);
+  // Of a server without a time, the client knows at once.
+  const isTaken = reason.source.includes('no time');
+  answers.push(...Array.from({ length: 4 }, () => ({ packet: bad, isTaken })));
   await expect(ask()).rejects.toThrow(reason);
+  expect(answers).toEqual([]);
 });
 
 it.each(['', 'a b', '-x', 'a..b', 'http://ntp', 'x'.repeat(254)])('timeOf asks no server with the address "%s"', async (host) => {

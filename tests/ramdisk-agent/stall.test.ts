@@ -102,6 +102,24 @@ it('the guard limits the disks that it opens, by their names in /sys, and their 
   expect(subjectOf(failure)).toBe(`disk ${disk.name} (serial S1, 0.0 GiB)`);
 });
 
+it("an error of a disk has the kernel's last words about the disk", async () => {
+  const path = '/dev/full';
+  const disk = { name: path, size: 2 ** 20, logical_sectors: 512 };
+  const failing = async (log: string): Promise<string> => {
+    const opened = { tree: tree(folder()), run: async () => log, media: [], protectsShared: false, clock: fakeClock(), limitMs: LIMIT_MS };
+    const device = await openToWrite(disk, opened);
+    const failure = await device.write(Buffer.alloc(512), 0).catch((error: unknown) => error);
+    await device.close();
+    return reasonOf(failure);
+  };
+  const line = (device: string, sector: number): string =>
+    `[   97.33] critical space allocation error, dev ${device}, sector ${sector} op 0x1:(WRITE)\n`;
+  expect(await failing(line('full', 1) + line('full', 2) + line('fuller', 3))).toMatch(
+    /ENOSPC: no space left on device, write \(the kernel: critical space allocation error, dev full, sector 2 op 0x1:\(WRITE\)\)$/,
+  );
+  expect(await failing(line('fuller', 3))).toMatch(/ENOSPC: no space left on device, write$/);
+});
+
 it('a disk that is in use: by what', async () => {
   const root = fileTree({
     'sys/block/sda/sda1/partition': '1',

@@ -4,12 +4,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { useDatabase } from '../../support/database';
 import { openProcesses } from '../../support/processes';
+import { until } from '../../support/until';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
-const PATIENCE = 240;
 /** [redfish] of both conductors. */
 const TIMES = {
   'redfish.firmware_update_status_interval': 1,
@@ -46,10 +45,12 @@ ${Object.entries(TIMES)
 const database = useDatabase();
 let whole: WholeServer;
 let files: Server;
+/** Images are sent once it is resolved: until then, the update runs. */
+let mayCome = Promise.resolve();
 beforeAll(async () => {
   files = createServer(({ url }, response) => {
     const image = /^\/(bios|bmc|nic)-([\d.]+)$/.exec(url!);
-    if (image) response.end(`firmware ${image[1]} ${image[2]}\n`);
+    if (image) void mayCome.then(() => response.end(`firmware ${image[1]} ${image[2]}\n`));
     else response.writeHead(404).end();
   });
   files.listen(0, '127.0.0.1');
@@ -119,15 +120,16 @@ it('another conductor continues the updates after the first one was killed, and 
     expect((await whole.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(204);
     uuid = await manageable(2);
   }
+  let send = (): void => {};
+  mayCome = new Promise((resolve) => (send = resolve));
   await update(uuid, { bios: 'bios-2.6', 'nic:NIC1': 'nic-4.0' });
-  const began = Date.now();
-  for (;;) {
+  await until('an update to run', async () => {
     const { body } = await whole.call('GET', `/v1/nodes/${uuid}`);
-    if (Object.hasOwn(body['driver_internal_info'] as object, 'redfish_fw_updates') && body['provision_state'] === 'clean wait') break;
-    if (body['last_error'] !== null || Date.now() - began > PATIENCE * 1000) throw new Error(`no update began: ${JSON.stringify(body)}`);
-    await delay(20);
-  }
+    if (body['last_error'] !== null) throw new Error(`no update began: ${JSON.stringify(body)}`);
+    return body['provision_state'] === 'clean wait' && Object.hasOwn(body['driver_internal_info'] as object, 'redfish_fw_updates');
+  });
   await processes.end('conductor-2', 'SIGKILL');
+  send();
   expect(await whole.reach(uuid, 'manageable')).toMatchObject({ last_error: null, conductor: 'conductor-1' });
   expect(await versions(uuid)).toMatchObject({ bios: '2.6' });
   const { address, username, password } = whole.fleet.machines[2]!.redfish;

@@ -2,13 +2,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { NETWORK_MODES, modeOf } from '../../../simulator/hardware/network-modes';
 import { useDatabase } from '../../support/database';
 import { openProcesses } from '../../support/processes';
+import { until } from '../../support/until';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
-const PATIENCE = 240;
 /** [redfish] of both conductors. */
 const TIMES = {
   'redfish.firmware_update_status_interval': 1,
@@ -42,10 +41,13 @@ ${Object.entries(TIMES)
 const database = useDatabase();
 let whole: WholeServer;
 let files: Server;
+/** The BMC gets its firmware once the conductor is dead: until then, the update runs. */
+let sendFirmware: () => void;
 beforeAll(async () => {
+  const mayCome = new Promise<void>((resolve) => (sendFirmware = resolve));
   files = createServer(({ url }, response) => {
     const image = /^\/(bios)-([\d.]+)$/.exec(url!);
-    if (image) response.end(`firmware ${image[1]} ${image[2]}\n`);
+    if (image) void mayCome.then(() => response.end(`firmware ${image[1]} ${image[2]}\n`));
     else response.writeHead(404).end();
   });
   files.listen(0, '127.0.0.1');
@@ -81,18 +83,24 @@ async function ofSecond(machine: number, resourceClass: string): Promise<string>
     expect((await whole.call('DELETE', `/v1/nodes/${uuid}`)).status).toBe(204);
   }
 }
-/** Cleans, kills conductor-2 when the node is as described, deletes the default config, and waits until the node is available. */
-async function survive(uuid: string, config: Shown, isThere: (internal: Shown) => boolean): Promise<void> {
-  await whole.order(uuid, 'provide');
-  const began = Date.now();
-  for (;;) {
+/**
+ * Kills conductor-2 while it cleans the node, deletes the default config, and waits until the node is available.
+ * @param isThere of a node that waits: it is as described, and stays so until `goOn`
+ */
+async function survive(
+  uuid: string,
+  config: Shown,
+  isThere: (internal: Shown) => boolean,
+  goOn: () => void | Promise<void>,
+): Promise<void> {
+  await until('the node to wait in the step', async () => {
     const { body } = await whole.call('GET', `/v1/nodes/${uuid}`);
-    if (isThere(body['driver_internal_info'] as Shown) && body['provision_state'] === 'clean wait') break;
-    if (body['last_error'] !== null || Date.now() - began > PATIENCE * 1000) throw new Error(`not reached: ${JSON.stringify(body)}`);
-    await delay(20);
-  }
+    if (body['last_error'] !== null) throw new Error(`not reached: ${JSON.stringify(body)}`);
+    return body['provision_state'] === 'clean wait' && isThere(body['driver_internal_info'] as Shown);
+  });
   expect((await whole.call('DELETE', `/v1/default_configs/${String(config['uuid'])}`)).status).toBe(204);
   await processes.end('conductor-2', 'SIGKILL');
+  await goOn();
   expect(await whole.reach(uuid, 'available')).toMatchObject({ last_error: null, conductor: 'conductor-1' });
 }
 const set = async (resourceClass: string, step: object): Promise<Shown> =>
@@ -108,9 +116,10 @@ it('installs the firmware of the class, and goes on when the conductor was kille
     differences: ['firmware differs from the default of resource class flashed in 1 component: bios is 1.0, not 2.6'],
     read_now: true,
   });
-  await survive(uuid, config, ({ clean_steps: steps }) =>
-    ((steps ?? []) as readonly { readonly step: string }[]).some(({ step }) => step === 'update'),
-  );
+  await whole.order(uuid, 'provide');
+  const isThere = ({ clean_steps: steps }: Shown): boolean =>
+    ((steps ?? []) as readonly { readonly step: string }[]).some(({ step }) => step === 'update');
+  await survive(uuid, config, isThere, sendFirmware);
   const { firmware } = (await whole.call('GET', `/v1/nodes/${uuid}/firmware`)).body as { readonly firmware: readonly object[] };
   expect(firmware).toContainEqual(expect.objectContaining({ component: 'bios', current_version: '2.6' }));
 }, 600_000);
@@ -119,7 +128,20 @@ it('sets the modes of network ports of the class, also when the conductor is kil
   const args = { ports: [{ name: 'NIC1/1', mode: 'FibreChannel' }] };
   const config = await set('fibre', { interface: 'management', step: 'configure_network_adapters', args });
   const uuid = await ofSecond(1, 'fibre');
-  await survive(uuid, config, (internal) => internal['redfish_network_state'] !== undefined);
-  const { hardware } = whole.fleet.machines[1]!.control;
+  const { control } = whole.fleet.machines[1]!;
+  const { hardware } = control;
+  await whole.order(uuid, 'provide');
+  // The firmware hangs at the restart that applies the modes.
+  await until('the modes to be sent', () => hardware.get(NETWORK_MODES).pending !== undefined, 1);
+  control.behave({ firmwareMs: 3_600_000 });
+  await survive(
+    uuid,
+    config,
+    (internal) => internal['redfish_network_state'] !== undefined,
+    async () => {
+      control.behave({ firmwareMs: 10 });
+      await control.act('reset');
+    },
+  );
   expect(modeOf(hardware.get(NETWORK_MODES).current, '1')).toBe('FibreChannel');
 }, 600_000);

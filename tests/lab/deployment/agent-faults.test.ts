@@ -1,6 +1,6 @@
 /**
  * Faults of a machine and of the programs in it, put into QEMU while our server deploys it: what the operator reads. They share
- * a boot of the ramdisk, whose agent starts again for each. AGENT_FAULT=… chooses some by their names; SHOW=1 prints what is read.
+ * a boot of the ramdisk for each kind of machine, whose agent starts again for each. AGENT_FAULT=… chooses some by their names; SHOW=1 prints what is read.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,14 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { faultyImage, startFaultyImages, type FaultyImages } from '../../support/agent-faults/images';
-import { textOf } from '../../support/agent-faults/fault';
-import { AGENT_FAULTS, type FaultyParts, type ImageMode, type MachineFault } from '../../support/agent-faults/machine';
-import { QEMU_FAULTS } from '../../support/agent-faults/qemu';
+import { type AgentFault, textOf } from '../../support/agent-faults/fault';
+import { AGENT_FAULTS, type FaultyParts, type ImageMode, type MachineFault, type MachineKind } from '../../support/agent-faults/machine';
+import { BOOT_FAULTS, QEMU_FAULTS } from '../../support/agent-faults/qemu';
 import { freePort } from '../../support/free-port';
 import { until } from '../../../demo/lab/machines';
 import { startServerProcess, type RunningServer } from '../../../demo/lab/server';
 import { buildRamdisk } from '../support/ramdisk';
-import { HOST, MAC, startFaultyMachine, type FaultyMachine } from './faulty-machine';
+import { HOST, MAC, startFaultyMachine, type FaultyMachine, type MachineSettings } from './faulty-machine';
 
 /** Seconds: a boot takes half a minute alone, and longer beside other work. */
 const PATIENCE = 600;
@@ -23,7 +23,7 @@ jest.setTimeout(2 * PATIENCE * 1000);
 
 const image = faultyImage();
 let folder: string;
-let server: RunningServer;
+let server: RunningServer | undefined;
 let machine: FaultyMachine;
 let images: FaultyImages;
 let port: number;
@@ -42,7 +42,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Reado
   return text === '' ? {} : (JSON.parse(text) as Readonly<Record<string, unknown>>);
 }
 const show = () => call('GET', `/v1/nodes/${node}`);
-const describeAll = (): string => `${machine.console()}\n${server.logEnd()}`;
+const describeAll = (): string => `${machine.console()}\n${server?.logEnd()}`;
 const reach = async (...states: readonly string[]): Promise<void> => {
   let seen: unknown;
   await until(
@@ -56,14 +56,12 @@ const reach = async (...states: readonly string[]): Promise<void> => {
   );
 };
 
-beforeAll(async () => {
-  await buildRamdisk();
-  folder = mkdtempSync(join(tmpdir(), 'agent-faults-'));
-  images = await startFaultyImages(image, HOST, Date.now(), () => mode);
-  port = await freePort();
-  api = `http://127.0.0.1:${port}`;
-  writeFileSync(join(folder, 'image.raw'), image);
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));
+/** Seconds for the agent's call: of a machine whose agent never calls, and of others. */
+const SHORT = 90;
+const LONG = 900;
+/** @param callbackTimeout seconds */
+async function startServer(callbackTimeout: number): Promise<void> {
+  await server?.stop();
   server = await startServerProcess(join(folder, 'server'), {
     DEFAULT: {
       my_ip: '127.0.0.1',
@@ -82,28 +80,28 @@ beforeAll(async () => {
       deploy_kernel: `file://${folder}/kernel`,
       deploy_ramdisk: `file://${folder}/ramdisk`,
       file_url_allowed_paths: folder,
-      deploy_callback_timeout: 900,
+      deploy_callback_timeout: callbackTimeout,
       check_provision_state_interval: 1,
     },
-    agent: { deploy_logs_local_path: join(folder, 'logs'), command_timeout: 60, max_command_attempts: 1 },
+    agent: { deploy_logs_local_path: join(folder, 'logs'), command_timeout: 30 },
   });
+}
+beforeAll(async () => {
+  await buildRamdisk();
+  folder = mkdtempSync(join(tmpdir(), 'agent-faults-'));
+  images = await startFaultyImages(image, HOST, Date.now(), () => mode);
+  port = await freePort();
+  api = `http://127.0.0.1:${port}`;
+  writeFileSync(join(folder, 'image.raw'), image);
+  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));
+  await startServer(SHORT);
   node = (await call('POST', '/v1/nodes', { driver: 'fake-hardware', automated_clean: false }))['uuid'] as string;
   await call('POST', '/v1/ports', { node_uuid: node, address: MAC });
   await order('manage', 'manageable');
   await order('provide', 'available');
-  const agentPort = await freePort();
-  const words = [
-    `ipa-api-url=http://${HOST}:${port}`,
-    `ipa-advertise-host=127.0.0.1 ipa-advertise-port=${agentPort}`,
-    'ipa-disk-wait-attempts=1 ipa-disk-timeout=20 ipa-lookup-timeout=3600 ipa-ca-file=/ca.pem',
-    'ipa-image-download-connection-retries=0 ipa-image-download-connection-timeout=5',
-  ];
-  machine = await startFaultyMachine(join(folder, 'machine'), { words, agentPort, files: { 'ca.pem': images.authority } });
-  await agentRuns();
 });
 afterAll(async () => {
-  await machine.stop();
-  await server.stop();
+  await server?.stop();
   await images.close();
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
@@ -116,19 +114,50 @@ const agentRuns = () => machine.guest('until pidof agent; do sleep 1; done');
 const parts: FaultyParts = {
   guest: (command) => machine.guest(command),
   monitor: (name, args) => machine.monitor.execute(name, args),
+  reset: async () => {
+    await machine.reset();
+    await agentRuns();
+  },
 };
 
-async function failureOf(fault: MachineFault): Promise<string> {
-  mode = fault.image ?? 'whole';
-  const instance = {
+async function prepare({ image: how = 'whole', disk = 'GOOD', instance }: Partial<MachineFault>): Promise<void> {
+  mode = how;
+  const value = {
     image_source: `file://${folder}/image.raw`,
     image_disk_format: 'raw',
     image_os_hash_algo: 'sha256',
     image_os_hash_value: createHash('sha256').update(image).digest('hex'),
-    root_device: { serial: fault.disk ?? 'GOOD' },
-    ...fault.instance,
+    root_device: { serial: disk },
+    ...instance,
   };
-  await call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path: '/instance_info', value: instance }]);
+  await call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path: '/instance_info', value }]);
+}
+/** The agent's program has its name back before the next fault. */
+const ENDS: Readonly<Record<NonNullable<MachineFault['ends']>, MachineFault['during']>> = {
+  again: ({ guest }) => guest('kill -9 $(pidof agent)'),
+  'for good': ({ guest }) => guest('mv /bin/agent /bin/agent-away; kill -9 $(pidof agent)'),
+};
+
+/** Waits until the image is written, and no heartbeat has just come: the server then asks nothing that the fault would break off. */
+async function untilQuiet(): Promise<void> {
+  const look = async () => {
+    const { provision_state: state, deploy_step: step, reservation, driver_internal_info: internal } = await show();
+    const writes = state === 'wait call-back' && reservation === null && (step as { readonly step?: string }).step === 'write_image';
+    return writes ? String((internal as Readonly<Record<string, unknown>>)['agent_last_heartbeat']) : undefined;
+  };
+  await until(
+    PATIENCE,
+    () => `progress\n${describeAll()}`,
+    async () => {
+      const before = await look();
+      await delay(2000);
+      return before !== undefined && before === (await look());
+    },
+  );
+}
+
+async function failureOf(fault: MachineFault): Promise<string> {
+  await prepare(fault);
   await fault.before?.(parts);
   await call('PUT', `/v1/nodes/${node}/states/provision`, {
     target: 'active',
@@ -137,37 +166,66 @@ async function failureOf(fault: MachineFault): Promise<string> {
   await reach('wait call-back');
   // Each deployment has an agent of its own: that of the one before has another token.
   await machine.guest('rm -f /run/agent-identity.json /run/agent.log; kill -CONT $(pidof agent); kill -9 $(pidof agent)');
-  if (fault.during) {
-    await until(
-      PATIENCE,
-      () => `progress\n${describeAll()}`,
-      async () => {
-        const { deploy_step: step, provision_state: state } = await show();
-        return state === 'wait call-back' && (step as { readonly step?: string }).step === 'write_image';
-      },
-    );
-    await delay(2000);
-    await fault.during(parts);
+  const during = fault.during ?? (fault.ends && ENDS[fault.ends]);
+  if (during) {
+    await untilQuiet();
+    await during(parts);
   }
   await reach('deploy failed', 'active');
   const { last_error: failure } = await show();
   await fault.after?.(parts);
+  await machine.guest('[ -e /bin/agent ] || mv /bin/agent-away /bin/agent');
   return String(failure);
 }
 
 const only = process.env['AGENT_FAULT'];
-const FAULTS = [...AGENT_FAULTS.filter(({ inQemu }) => inQemu), ...QEMU_FAULTS].filter(
-  ({ name }) => only === undefined || new RegExp(only).test(name),
-);
-
-/** A deployment that goes on, or ended well, must not hinder the next fault. */
-afterEach(async () => {
-  const { provision_state: state } = await show();
-  if (state !== 'deploy failed' && state !== 'available') await order('deleted', 'available');
-});
-it.each(FAULTS)('$name: last_error says so', async (fault) => {
+const chosen = <F extends AgentFault>(faults: readonly F[]): readonly F[] =>
+  faults.filter(({ name }) => only === undefined || new RegExp(only).test(name));
+async function startMachine(name: string, settings: Pick<MachineSettings, 'kind' | 'memory'>): Promise<void> {
+  const agentPort = await freePort();
+  const words = [
+    `ipa-api-url=http://${HOST}:${port}`,
+    `ipa-advertise-host=127.0.0.1 ipa-advertise-port=${agentPort}`,
+    'ipa-disk-wait-attempts=1 ipa-disk-timeout=20 ipa-lookup-timeout=3600 ipa-ca-file=/ca.pem',
+    'ipa-image-download-connection-retries=0 ipa-image-download-connection-timeout=5',
+  ];
+  machine = await startFaultyMachine(join(folder, name), { ...settings, words, agentPort, files: { 'ca.pem': images.authority } });
+}
+async function read(fault: AgentFault, work: () => Promise<string>): Promise<void> {
   const began = Date.now();
-  const failure = await failureOf(fault);
+  const failure = await work();
   if (process.env['SHOW']) process.stderr.write(`\n== ${fault.name} ${((Date.now() - began) / 1000).toFixed(1)} s\n${failure}\n`);
   expect(failure).toMatch(textOf(fault));
+}
+
+describe('a machine that boots while the node waits', () => {
+  afterEach(() => machine.stop());
+  for (const [index, fault] of chosen(BOOT_FAULTS).entries())
+    it(`${fault.name}: last_error says so`, () =>
+      read(fault, async () => {
+        await prepare({});
+        await call('PUT', `/v1/nodes/${node}/states/provision`, { target: 'active' });
+        await reach('wait call-back');
+        await startMachine(`boot-${index}`, { kind: 'BIOS', memory: fault.memory });
+        if (fault.isUnplugged) await machine.monitor.execute('set_link', { name: 'nic', up: false });
+        await reach('deploy failed');
+        await until(PATIENCE, describeAll, () => fault.console.test(machine.console()));
+        return String((await show())['last_error']);
+      }));
+});
+
+describe.each<MachineKind>(['UEFI', 'BIOS'])('%s', (kind) => {
+  beforeAll(async () => {
+    await startServer(LONG);
+    await startMachine(kind, { kind });
+    await agentRuns();
+  });
+  afterAll(() => machine.stop());
+  /** A deployment that goes on, or ended well, must not hinder the next fault. */
+  afterEach(async () => {
+    const { provision_state: state } = await show();
+    if (state !== 'deploy failed' && state !== 'available') await order('deleted', 'available');
+  });
+  for (const fault of chosen([...QEMU_FAULTS, ...AGENT_FAULTS].filter(({ machine: its = 'BIOS' }) => its === kind)))
+    it(`${fault.name}: last_error says so`, () => read({ ...fault, text: fault.textInQemu ?? fault.text }, () => failureOf(fault)));
 });

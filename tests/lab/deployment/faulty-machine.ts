@@ -10,6 +10,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openMonitor, type QemuMonitor } from '../../../simulator/qemu/monitor';
 import { consoleEnd, until } from '../../../demo/lab/machines';
+import { uefiFirmware } from '../../../simulator/qemu/programs';
+import type { MachineKind } from '../../support/agent-faults/machine';
 import { root } from '../support/venv';
 
 export const MAC = '52:54:00:fa:11:70';
@@ -24,24 +26,34 @@ interface FaultyDisk {
   /** Absent: it is plugged in later. */
   readonly device?: string;
   readonly readOnly?: true;
-  /** Requests for this sector fail with EIO. */
-  readonly fails?: { readonly iotype: 'read' | 'write'; readonly sector: number };
+  /** Requests for this sector fail; without one, all. */
+  readonly fails?: { readonly iotype: 'read' | 'write'; readonly sector?: number; readonly errno: number };
 }
+/** Linux: error numbers. */
+const EIO = 5;
+const ENOSPC = 28;
 /** By serial number. */
-const DISKS: Readonly<Record<string, FaultyDisk>> = {
-  GOOD: { mib: 5 * 1024, device: 'virtio-blk-pci,id=good' },
-  LOCKED: { mib: 5 * 1024, device: 'virtio-blk-pci', readOnly: true },
-  WORN: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 4096 } },
-  DEAF: { mib: 5 * 1024, fails: { iotype: 'read', sector: 0 } },
-  EDGE: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 0 } },
-  SMALL: { mib: 4, device: 'virtio-blk-pci' },
-  PULLED: { mib: 5 * 1024, device: 'scsi-hd,id=pulled,bus=scsi0.0' },
+const DISKS: Readonly<Record<MachineKind, Readonly<Record<string, FaultyDisk>>>> = {
+  BIOS: {
+    GOOD: { mib: 5 * 1024, device: 'virtio-blk-pci,id=good' },
+    LOCKED: { mib: 5 * 1024, device: 'virtio-blk-pci', readOnly: true },
+    WORN: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 4096, errno: EIO } },
+    DEAF: { mib: 5 * 1024, fails: { iotype: 'read', sector: 0, errno: EIO } },
+    EDGE: { mib: 5 * 1024, device: 'virtio-blk-pci', fails: { iotype: 'write', sector: 0, errno: EIO } },
+    SMALL: { mib: 4, device: 'virtio-blk-pci' },
+    WIDE: { mib: 5 * 1024, device: 'virtio-blk-pci,logical_block_size=4096,physical_block_size=4096' },
+    THIN: { mib: 5 * 1024, device: 'scsi-hd,bus=scsi0.0', fails: { iotype: 'write', errno: ENOSPC } },
+    PULLED: { mib: 5 * 1024, device: 'scsi-hd,id=pulled,bus=scsi0.0' },
+  },
+  UEFI: { GOOD: { mib: 5 * 1024, device: 'scsi-hd,id=GOOD,bus=scsi0.0' } },
 };
 
 export interface FaultyMachine {
   /** Runs a command of the shell in the ramdisk. @returns its output */
   readonly guest: (command: string) => Promise<string>;
   readonly monitor: QemuMonitor;
+  /** Resets the machine, and waits for the shell. */
+  readonly reset: () => Promise<void>;
   console(): string;
   stop(): Promise<void>;
 }
@@ -67,14 +79,13 @@ function ramdiskWithShell(folder: string, files: Readonly<Record<string, string>
   return initrd;
 }
 
-function diskArguments(folder: string): readonly string[] {
-  return Object.entries(DISKS).flatMap(([serial, { mib, device, readOnly, fails }]) => {
+function diskArguments(folder: string, kind: MachineKind): readonly string[] {
+  return Object.entries(DISKS[kind]).flatMap(([serial, { mib, device, readOnly, fails }]) => {
     const filename = join(folder, `${serial}.img`);
     writeFileSync(filename, '');
     truncateSync(filename, mib * MiB);
     const file = { driver: 'file', filename, discard: 'unmap', 'read-only': readOnly === true };
-    // Linux: 5 is EIO.
-    const rule = fails && { ...fails, event: 'none', errno: 5, once: false };
+    const rule = fails && { ...fails, event: 'none', once: false };
     const node = {
       driver: 'raw',
       'node-name': serial,
@@ -86,7 +97,21 @@ function diskArguments(folder: string): readonly string[] {
   });
 }
 
-interface MachineSettings {
+const flash = (file: string, more: string): readonly string[] => ['-drive', `if=pflash,format=raw,file=${file}${more}`];
+/** What makes the machine different from others. */
+const ODD: Readonly<Record<MachineKind, () => readonly (readonly string[])[]>> = {
+  BIOS: () => [],
+  // Without a battery, many clocks begin so.
+  UEFI: () => {
+    const { code, variables } = uefiFirmware();
+    return [['-rtc', 'base=2001-01-01', ...flash(code, ',readonly=on'), ...flash(variables, ',snapshot=on')]];
+  },
+};
+
+export interface MachineSettings {
+  readonly kind: MachineKind;
+  /** MiB. */
+  readonly memory?: number | undefined;
   /** Of the kernel's command line. */
   readonly words: readonly string[];
   /** Where the host reaches the agent. */
@@ -95,7 +120,7 @@ interface MachineSettings {
   readonly files: Readonly<Record<string, string>>;
 }
 export async function startFaultyMachine(folder: string, settings: MachineSettings): Promise<FaultyMachine> {
-  const { words, agentPort, files } = settings;
+  const { kind, memory = 768, words, agentPort, files } = settings;
   mkdirSync(folder);
   const [consoleFile, shellSocket, monitorSocket] = ['console.log', 'shell', 'monitor'].map((name) => join(folder, name)) as [
     string,
@@ -103,13 +128,14 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
     string,
   ];
   const groups = [
-    ['-machine', 'q35,accel=tcg', '-cpu', 'max', '-m', '768', '-smp', '1', '-nodefaults', '-display', 'none'],
+    ['-machine', 'q35,accel=tcg', '-cpu', 'max', '-m', String(memory), '-smp', '1', '-nodefaults', '-display', 'none'],
+    ...ODD[kind](),
     ['-serial', `file:${consoleFile}`, '-serial', `unix:${shellSocket},server=on,wait=off`],
     ['-qmp', `unix:${monitorSocket},server=on,wait=off`],
     ['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', ramdiskWithShell(folder, files)],
     ['-append', ['console=ttyS0 no_timer_check mitigations=off cryptomgr.notests nokaslr', `BOOTIF=${MAC}`, ...words].join(' ')],
     ['-netdev', `user,id=n,ipv6=off,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,id=nic,netdev=n,mac=${MAC}`],
-    ['-device', 'virtio-scsi-pci,id=scsi0', ...diskArguments(folder)],
+    ['-device', 'virtio-scsi-pci,id=scsi0', ...diskArguments(folder, kind)],
   ];
   const qemu = spawn('qemu-system-x86_64', groups.flat(), { stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
@@ -124,6 +150,10 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
   return {
     guest: shell.run,
     monitor,
+    reset: async () => {
+      await monitor.execute('system_reset');
+      await shell.again();
+    },
     console: () => consoleEnd({ consoleFile }),
     stop: async () => {
       shell.close();
@@ -135,25 +165,36 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
   };
 }
 
-function createShell(socket: Socket, describe: () => string): { readonly run: FaultyMachine['guest']; readonly close: () => void } {
+interface Shell {
+  readonly run: FaultyMachine['guest'];
+  /** Waits for the shell of the next boot. */
+  readonly again: () => Promise<void>;
+  readonly close: () => void;
+}
+function createShell(socket: Socket, describe: () => string): Shell {
   let said = '';
   let count = 0;
   socket.setEncoding('utf8');
   socket.on('data', (part: string) => (said += part));
   socket.on('error', () => {});
   /** What is sent before the shell runs is lost. */
-  const up = until(
-    PATIENCE,
-    () => `a shell\n${describe()}`,
-    async () => {
-      socket.write('echo up-$((40 + 2))\n');
-      await delay(1000);
-      return said.includes('up-42');
-    },
-  );
+  const begin = async (): Promise<void> => {
+    const mark = `up-${(count += 1)}-42`;
+    await until(
+      PATIENCE,
+      () => `a shell\n${describe()}`,
+      async () => {
+        socket.write(`echo up-${count}-$((40 + 2))\n`);
+        await delay(1000);
+        return said.includes(mark);
+      },
+    );
+  };
+  let up = begin();
   up.catch(() => {});
   return {
     close: () => socket.destroy(),
+    again: () => (up = begin()),
     async run(command) {
       await up;
       const mark = `end-${(count += 1)}-`;
@@ -162,7 +203,10 @@ function createShell(socket: Socket, describe: () => string): { readonly run: Fa
       await until(
         PATIENCE,
         () => `${command}: ${said.slice(-2000)}\n${describe()}`,
-        () => said.indexOf(mark, from) >= 0,
+        () => {
+          if (socket.destroyed) throw new Error(`the machine has ended\n${describe()}`);
+          return said.indexOf(mark, from) >= 0;
+        },
       );
       return said.slice(from, said.indexOf(mark, from));
     },

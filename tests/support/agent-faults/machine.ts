@@ -9,6 +9,8 @@ export interface FaultyParts {
   readonly guest: (command: string) => Promise<string>;
   /** Sends a command of QEMU's monitor. */
   readonly monitor: (command: string, args?: object) => Promise<void>;
+  /** Resets the machine, and waits until its agent runs. */
+  readonly reset: () => Promise<void>;
 }
 /**
  * How the image's server answers. `slow`: a minute for the image. `elsewhere`: redirects to a name that does not exist. `closed`: to a port
@@ -28,16 +30,20 @@ export type ImageMode =
   | 'foreign'
   | 'dated'
   | 'endless';
+/** `UEFI`: with a clock that begins in 2001, and one disk. */
+export type MachineKind = 'BIOS' | 'UEFI';
 export interface MachineFault extends AgentFault {
   /** The serial number in the root device hint. */
   readonly disk?: string;
   readonly image?: ImageMode;
   readonly instance?: Readonly<Record<string, unknown>>;
   readonly steps?: readonly object[];
-  /** The agent's program ends while the image is written. `again`: it is started again, as init does. */
+  /** The lines in QEMU, whose network takes connections for the machine; absent: as `text`. */
+  readonly textInQemu?: readonly string[];
+  /** The agent's program ends while the image is written. `again`: it is started again, as init does. In QEMU, it is killed. */
   readonly ends?: 'again' | 'for good';
-  /** The lab puts it into QEMU too. */
-  readonly inQemu?: true;
+  /** The machine in QEMU; absent: the one with a BIOS. */
+  readonly machine?: MachineKind;
   /** Before the deployment begins; the agent starts again afterwards. */
   readonly before?: (parts: FaultyParts) => Promise<unknown>;
   /** While the image is written slowly. */
@@ -52,20 +58,24 @@ export const GOOD = 'concerns: disk /dev/… (serial GOOD, 5.0 GiB)';
 const DOWNLOAD = `${FAILED}Download of image … failed: `;
 const NIC = 'concerns: NIC eth0 (MAC 52:54:00:fa:…, address …)';
 export const LOG = ['logs: …/logs/…_….tar.gz', "end of the agent's log:", '…'];
-/** These need no QEMU. */
+/** These are put into machines of files too. */
 export const AGENT_FAULTS: readonly MachineFault[] = [
   {
     name: 'the root disk is missing',
     put: 'a root device hint that no disk matches',
     disk: 'NONE',
-    inQemu: true,
-    text: [`${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`, STEP, COMMAND, ...LOG],
+    text: [
+      `${FAILED}No suitable device was found for deployment using these hints {"serial":"NONE"}`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial …, …); disk /dev/… (serial …, …)',
+      ...LOG,
+    ],
   },
   {
     name: 'the root disk is too small',
     put: 'a disk of 4 MiB, and an image of 8 MiB',
     disk: 'SMALL',
-    inQemu: true,
     text: [
       `${FAILED}the image of 8388608 bytes is larger than the disk /dev/… of 4194304 bytes`,
       STEP,
@@ -78,26 +88,12 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the root disk is write-protected',
     put: 'a read-only disk',
     disk: 'LOCKED',
-    inQemu: true,
     text: [`${FAILED}Device /dev/… is write-protected`, STEP, COMMAND, 'concerns: disk /dev/… (serial LOCKED, 5.0 GiB)', ...LOG],
-  },
-  {
-    name: 'the store behind the disk is full',
-    put: 'ENOSPC for each write',
-    disk: 'THIN',
-    text: [
-      `${FAILED}Writing image to device /dev/… failed: …ENOSPC: no space left on device, write`,
-      STEP,
-      COMMAND,
-      'concerns: disk /dev/… (serial THIN, 5.0 GiB)',
-      ...LOG,
-    ],
   },
   {
     name: 'the checksum of the image is wrong',
     put: 'a SHA-256 of another file',
     instance: { image_os_hash_value: '0'.repeat(64) },
-    inQemu: true,
     text: [
       `${FAILED}Image failed to verify against checksum. location: /dev/…; image ID: …; image checksum: 000…000; verification checksum: …`,
       STEP,
@@ -110,21 +106,18 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     name: 'the image is missing on its server',
     put: '404 for the image',
     image: 'missing',
-    inQemu: true,
     text: [`${DOWNLOAD}Received status code 404 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server has an error",
     put: '500 for the image',
     image: 'broken',
-    inQemu: true,
     text: [`${DOWNLOAD}Received status code 500 from http://…, expected 200`, STEP, COMMAND, NIC, ...LOG],
   },
   {
     name: "the image's server refuses connections",
     put: 'a port that nobody listens on',
     image: 'closed',
-    inQemu: true,
     text: [`${DOWNLOAD}URL: http://…. Error: …connect ECONNREFUSED …:…`, STEP, COMMAND, NIC, ...LOG],
   },
   {
@@ -159,8 +152,9 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
   },
   {
     name: "the machine's clock is wrong",
-    put: 'an image by HTTPS, with a certificate that is valid a year later',
+    put: 'an image by HTTPS, with a certificate that is valid a year later; in QEMU, a clock that begins in 2001',
     image: 'dated',
+    machine: 'UEFI',
     text: [`${DOWNLOAD}URL: http://…. Error: certificate is not yet valid (the machine's clock says …)`, STEP, COMMAND, NIC, ...LOG],
   },
   {
@@ -219,12 +213,19 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
     put: 'an end of its program while the image is written, and a limit of the step',
     image: 'slow',
     ends: 'for good',
-    steps: [{ interface: 'deploy', step: 'write_image', priority: 80, args: {}, timeout: 10 }],
+    steps: [{ interface: 'deploy', step: 'write_image', priority: 80, args: {}, timeout: 30 }],
     text: [
-      'Deploy step deploy.write_image failed: it did not end within its timeout of 10 seconds, and may still run.',
+      'Deploy step deploy.write_image failed: it did not end within its timeout of 30 seconds, and may still run.',
       STEP,
       'concerns: NIC (MAC 52:54:00:fa:…, address 127.0.0.1)',
       'agent: last heartbeat at …; asked at https://127.0.0.1:…: …connect ECONNREFUSED 127.0.0.1:…',
+    ],
+    textInQemu: [
+      'Deploy step deploy.write_image failed: it did not end within its timeout of 30 seconds, and may still run.',
+      STEP,
+      'concerns: NIC (MAC 52:54:00:fa:…, address 127.0.0.1)',
+      'agent: last heartbeat at …; asked at https://127.0.0.1:…: Connection to agent failed: …',
+      'last boot requests: none by DHCP, TFTP or HTTP',
     ],
   },
 ];

@@ -1,4 +1,4 @@
-/** The real agent in this process, in a machine of files: one network interface, and disks that are files or devices of this host. */
+/** The real agent in this process, in a machine of files: one network interface, and disks that are files. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,15 +14,12 @@ interface FileDisk {
   readonly serial: string;
   readonly mib: number;
   readonly readOnly?: true;
-  /** The device of this host behind it; absent: a file. */
-  readonly behind?: string;
 }
 /** By the serial numbers of the disks in QEMU. Those that need hardware are not there. */
 const DISKS: readonly FileDisk[] = [
   { serial: 'GOOD', mib: 5 * 1024 },
   { serial: 'LOCKED', mib: 5 * 1024, readOnly: true },
   { serial: 'SMALL', mib: 4 },
-  { serial: 'THIN', mib: 5 * 1024, behind: '/dev/full' },
 ];
 
 interface ProcessOptions {
@@ -47,12 +44,10 @@ export async function runAgentProcess({ root, mac, apiUrl, port, authority, now 
   put('sys/class/net/eth0/carrier', '1');
   if (isNew) symlinkSync('/devices/eth0', join(root, 'sys/class/net/eth0/device'));
   put('proc/cpuinfo', 'processor : 0\n');
-  for (const { serial, mib, readOnly, behind } of isNew ? DISKS : []) {
+  for (const { serial, mib, readOnly } of isNew ? DISKS : []) {
     const disk = join(root, serial);
-    if (behind === undefined) {
-      writeFileSync(disk, '');
-      truncateSync(disk, mib * MiB);
-    } else symlinkSync(behind, disk);
+    writeFileSync(disk, '');
+    truncateSync(disk, mib * MiB);
     // The agent opens /dev/NAME: a name that leads to the file.
     const block = `sys/block/${`..${disk}`.replaceAll('/', '!')}`;
     put(`${block}/size`, String((mib * MiB) / 512));
@@ -64,7 +59,7 @@ export async function runAgentProcess({ root, mac, apiUrl, port, authority, now 
     `ipa-api-url=${apiUrl}`,
     `BOOTIF=${mac}`,
     `ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ipa-advertise-host=127.0.0.1 ipa-advertise-port=${port}`,
-    'ipa-disk-wait-attempts=1 ipa-image-download-connection-retries=0 ipa-image-download-connection-timeout=2',
+    'ipa-disk-wait-attempts=1 ipa-image-download-connection-retries=0 ipa-image-download-connection-timeout=10',
   ];
   const clock = { ...systemClock, now };
   const kept = createKept(root);
@@ -87,7 +82,7 @@ export async function runAgentProcess({ root, mac, apiUrl, port, authority, now 
       clock,
       log,
       kept,
-      fetching: { trust: { insecure: false, ca: authority, now }, timeoutMs: 2000, signal },
+      fetching: { trust: { insecure: false, ca: authority, now }, timeoutMs: 10_000, signal },
       random: randomBytes,
       newUuid: randomUUID,
       root,

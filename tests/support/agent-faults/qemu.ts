@@ -1,5 +1,7 @@
 /** Faults that are put into a machine in QEMU. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { AgentFault } from './fault';
 import { COMMAND, FAILED, GOOD, LOG, STEP, type MachineFault } from './machine';
 
 /** A machine has one agent, and maybe another program of it for DHCPv6. */
@@ -24,11 +26,61 @@ const SILENT = [
 
 export const QEMU_FAULTS: readonly MachineFault[] = [
   {
+    name: 'the kernel panics',
+    put: 'a crash by sysrq while the image is written',
+    image: 'slow',
+    during: ({ guest }) => guest('{ sleep 1; echo c > /proc/sysrq-trigger; } & true'),
+    after: ({ reset }) => reset(),
+    steps: LIMITED,
+    text: SILENT,
+  },
+  {
+    name: 'the machine restarts',
+    put: 'system_reset while the image is written',
+    image: 'slow',
+    during: ({ reset }) => reset(),
+    steps: [{ ...LIMITED[0], timeout: 180 }],
+    text: [
+      'Deploy step deploy.write_image failed: it did not end within its timeout of 180 seconds, and may still run.',
+      STEP,
+      'concerns: NIC (MAC 52:54:00:fa:11:70, address 127.0.0.1)',
+      'agent: last heartbeat at …; asked at https://127.0.0.1:…: Connection to agent failed: …',
+      'last boot requests: none by DHCP, TFTP or HTTP',
+    ],
+  },
+  {
+    name: 'the memory for files of the ramdisk is full',
+    put: 'a file that fills it, and a config drive for a disk with sectors of 4096 bytes',
+    disk: 'WIDE',
+    instance: { configdrive: gzipSync(Buffer.alloc(8 * 2 ** 20)).toString('base64') },
+    before: ({ guest }) => guest('dd if=/dev/zero of=/fill bs=1M 2> /dev/null'),
+    after: ({ guest }) => guest('rm /fill'),
+    text: [
+      `${FAILED}The config drive cannot be converted for a disk with sectors of 4096 bytes: …ENOSPC: no space left on device, write`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial WIDE, 5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the store behind the disk is full',
+    put: 'ENOSPC for each write (blkdebug) of a SCSI disk',
+    disk: 'THIN',
+    text: [
+      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, … (the kernel: critical space allocation error, dev …, sector … op …:(WRITE)…)`,
+      STEP,
+      COMMAND,
+      'concerns: disk /dev/… (serial THIN, …5.0 GiB)',
+      ...LOG,
+    ],
+  },
+  {
     name: 'the disk fails while it is written',
     put: 'EIO for a sector in the image (blkdebug)',
     disk: 'WORN',
     text: [
-      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, …`,
+      `${FAILED}Writing image to device /dev/… failed: EIO: i/o error, … (the kernel: I/O error, dev …, sector … op …:(WRITE)…)`,
       STEP,
       COMMAND,
       'concerns: disk /dev/… (serial WORN, 5.0 GiB)',
@@ -42,7 +94,7 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     before: ({ monitor }) => monitor('device_add', plugged('DEAF')),
     after: ({ monitor }) => monitor('device_del', { id: 'DEAF' }),
     text: [
-      `${FAILED}Unexpected exception performing deploy step write_image: /dev/… cannot be read at 0: EIO: i/o error, read`,
+      `${FAILED}Unexpected exception performing deploy step write_image: /dev/… cannot be read at 0: EIO: i/o error, read (the kernel: …)`,
       STEP,
       COMMAND,
       'concerns: disk /dev/… (serial DEAF, …5.0 GiB)',
@@ -98,10 +150,10 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     image: 'slow',
     during: ({ monitor }) => monitor('device_del', { id: 'pulled' }),
     text: [
-      `${FAILED}Writing image to device /dev/sda failed: the disk is gone: it was removed, or its controller lost it (…)`,
+      `${FAILED}Writing image to device /dev/… failed: the disk is gone: it was removed, or its controller lost it (…)…`,
       STEP,
       COMMAND,
-      'concerns: disk /dev/sda (serial PULLED, …5.0 GiB)',
+      'concerns: disk /dev/… (serial PULLED, …5.0 GiB)',
       ...LOG,
     ],
   },
@@ -118,13 +170,6 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
       GOOD,
       ...LOG,
     ],
-  },
-  {
-    name: 'the agent is killed',
-    put: 'SIGKILL while the image is written',
-    image: 'slow',
-    during: ({ guest }) => guest(`kill -9 ${AGENT}`),
-    text: [RESTARTED, STEP, LOGS, END, '…', '… WARNING The agent before ended with status 137 (killed by signal 9)', '…'],
   },
   {
     name: 'the machine runs out of memory',
@@ -183,5 +228,66 @@ export const QEMU_FAULTS: readonly MachineFault[] = [
     after: ({ guest }) => guest('udhcpc -n -q -i eth0 -s /bin/lease > /dev/null 2>&1'),
     steps: LIMITED,
     text: SILENT,
+  },
+  {
+    name: 'the machine has no disk',
+    put: 'a machine whose only disk is unplugged, and no root device hint',
+    machine: 'UEFI',
+    instance: { root_device: undefined },
+    before: ({ monitor }) => monitor('device_del', { id: 'GOOD' }),
+    after: ({ monitor }) => monitor('device_add', plugged('GOOD')),
+    text: [
+      `${FAILED}No suitable device was found for deployment - root device hints were not provided and all found block devices are smaller than 4294967296B.`,
+      STEP,
+      COMMAND,
+      'concerns: the machine has no disk',
+      ...LOG,
+    ],
+  },
+  {
+    name: 'the image has no EFI system partition',
+    put: 'such an image, and a machine with UEFI',
+    machine: 'UEFI',
+    text: [
+      'Deploy step deploy.prepare_instance_boot failed: Failed to install a bootloader when deploying node …: No EFI partition could be detected on device /dev/…. Are you using a UEFI-compatible image?.',
+      'step: deploy.prepare_instance_boot',
+      'command: install_bootloader (FAILED)',
+      'concerns: disk /dev/… (serial GOOD, …5.0 GiB)',
+      ...LOG,
+    ],
+  },
+];
+
+/** A machine whose agent never calls. It boots once the node waits for it. */
+export interface BootFault extends AgentFault {
+  /** MiB. */
+  readonly memory?: number;
+  /** The network link is off. */
+  readonly isUnplugged?: true;
+  /** What the machine's console says. */
+  readonly console: RegExp;
+}
+const NEVER_CALLED = [
+  'Timeout reached while waiting for callback for node …',
+  'step: deploy.deploy',
+  'concerns: NIC (MAC 52:54:00:…)',
+  'waited: [conductor]deploy_callback_timeout of … s ended at …; the last news were at …',
+  'agent: none has looked the node up or sent a heartbeat',
+  'last boot requests: none by DHCP, TFTP or HTTP',
+];
+export const BOOT_FAULTS: readonly BootFault[] = [
+  {
+    name: 'the machine has too little memory for the ramdisk',
+    put: 'a machine with 128 MiB',
+    memory: 128,
+    console: /Kernel panic|Out of memory/,
+    text: NEVER_CALLED,
+  },
+  {
+    name: 'the machine boots without a network link',
+    put: 'set_link off before the kernel begins',
+    isUnplugged: true,
+    console: /No address within/,
+    text: NEVER_CALLED,
   },
 ];
