@@ -26,6 +26,8 @@ async function removeElsewhere(context: Context, snapshot: SnapshotRecord): Prom
   for (const { title, mayHave, remove } of TARGETS)
     if (mayHave(snapshot, context.options))
       await remove(givenFor(context, snapshot)).catch((error: unknown) => {
+        // Options that are missing, for instance.
+        if (error instanceof Fault) throw error;
         const message = `The file of snapshot ${snapshot.uuid} cannot be deleted from ${title}: ${reasonOf(error)}`;
         throw new Fault('TemporaryFailure', { message }, { cause: error });
       });
