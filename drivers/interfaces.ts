@@ -222,6 +222,8 @@ export interface PlannedStep extends StepControls {
   readonly requires_ramdisk?: boolean;
   readonly reboot_requested?: boolean;
   readonly argsinfo?: JsonObject | null;
+  /** Arguments that the driver adds to a step of the agent, as `argsinfo`. They are not saved: each heartbeat would write them again. */
+  readonly addedArguments?: JsonObject;
   readonly execute_on_child_nodes?: boolean;
   /** UUIDs; absent: all children. */
   readonly limit_child_node_execution?: readonly string[];

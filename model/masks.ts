@@ -9,6 +9,10 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Whether both texts are equal. Digests are compared in constant time, so that the duration reveals neither lengths nor contents. */
 export const isSameSecret = (left: string, right: string): boolean => timingSafeEqual(digest(left), digest(right));
 
+const SECRET_BYTES = 32;
+/** A secret that nobody can guess, as 43 characters that need no escapes in URLs and headers. */
+export const newSecret = (random: (bytes: number) => Buffer): string => random(SECRET_BYTES).toString('base64url');
+
 /** A key that contains one of these words, in either case, holds a secret. */
 const WORDS = [
   'adminpass',

@@ -82,6 +82,11 @@ export interface NodeRecord extends ResourceRecord, NarrowFields, Omit<NodeField
   /** The fencing number: every reservation raises it. The holder of the lock writes only while the row has its number. */
   readonly lock_fence: number;
 }
+/** A node whose reservation was made or written: what its flow needs to know besides, without a query of its own. Absent: not known. */
+export interface HeldNode extends NodeRecord {
+  /** Whether there are default configs, of any node. */
+  readonly has_default_configs?: boolean;
+}
 /** Columns that only the store writes. */
 type StoreColumns = 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision' | 'lock_fence' | 'reservation';
 export type NodeChanges = Partial<Omit<NodeRecord, StoreColumns>>;

@@ -5,6 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../../model/clock';
+import { newSecret } from '../../model/masks';
 import type { Caller } from '../../policy/caller';
 import { Unauthenticated } from '../http/errors';
 import type { Auth } from '../pipeline/handler';
@@ -125,8 +126,8 @@ export function createSessions(auth: Auth, clock: Clock, random: (bytes: number)
     async open(login, source) {
       const caller = await auth.identify(login.credentials, PROTECTED, 'GET', source);
       makeRoom(caller.user);
-      const value = random(32).toString('base64url');
-      const csrf = random(32).toString('base64url');
+      const value = newSecret(random);
+      const csrf = newSecret(random);
       const now = clock.now();
       sessions.set(hashOf(value), { login, user: caller.user, csrf, end: now + SESSION_SECONDS * 1000, lastUsed: now });
       return { caller, csrf, cookie: value };

@@ -17,7 +17,7 @@ import {
 } from '../../model/hardware-records';
 import { isUuid, newUuid } from '../../model/idents';
 import type { Operations } from '../schema/operations';
-import { isSameSecret } from '../../model/masks';
+import { isSameSecret, newSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { projectOfList } from '../pipeline/access';
@@ -25,8 +25,6 @@ import { hashToken } from '../pipeline/hardware-pushes';
 import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
-
-const TOKEN_BYTES = 32;
 
 // ---- pushes
 type Push = RequestOf<'pushHardware'>['body'];
@@ -190,7 +188,7 @@ export const hardwareHandlers = {
     const { uuid } = await nodeOf(request, context, 'node:hardware:token');
     if (!context.options['recorder.enabled'])
       throw invalidParameter('This server takes nothing from recorders: [recorder]enabled is false.');
-    const token = context.random(TOKEN_BYTES).toString('base64url');
+    const token = newSecret(context.random);
     await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };
   },

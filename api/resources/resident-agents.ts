@@ -3,12 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Fault, invalidParameter, notFound } from '../../model/errors';
 import { isUuid } from '../../model/idents';
-import { isSameSecret } from '../../model/masks';
+import { isSameSecret, newSecret } from '../../model/masks';
 import { Refusal } from '../http/errors';
 import type { Answer, ApiContext, RequestOf, SomeHandlers } from '../pipeline/handler';
 import { nodeOf, onNode } from '../pipeline/node-find';
-
-const TOKEN_BYTES = 32;
 
 /** The URL by an IP address and a port, so that nothing but that address is asked. */
 function checkedUrl(text: string): string {
@@ -55,7 +53,7 @@ export const residentAgentHandlers = {
   },
   createResidentToken: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:resident_agent:token');
-    const token = context.random(TOKEN_BYTES).toString('base64url');
+    const token = newSecret(context.random);
     await context.store.residentAgents.putToken(uuid, token, 'operator');
     return { status: 201, body: { token } };
   },

@@ -8,6 +8,7 @@ import type { Caller } from '../../policy/caller';
 import type { Log } from '../../model/log';
 import { JSON_LIMITS } from '../../wire/bounded-json';
 import { reasonOf } from '../../model/errors';
+import { newSecret } from '../../model/masks';
 import { LoginFailed, type OpenIdLogin } from '../auth/oidc-login';
 import { cookieOf, SESSION_COOKIE, SESSION_SECONDS, type Sessions } from '../auth/sessions';
 import { parseBody } from '../http/body';
@@ -128,7 +129,7 @@ export function createPage({ options, assets, sessions, logIns, auth, log, rando
     const redirectUri = baseOf(request, options) + LOGIN_PATH;
     try {
       if (bare === `${LOGIN_PATH}/start`) {
-        const secret = random(32).toString('base64url');
+        const secret = newSecret(random);
         const set = withSecure(request, `${LOGIN_COOKIE}=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${LOGIN_SECONDS}`);
         return redirect(await openId.begin(secret, redirectUri), { ...NO_STORE, 'Set-Cookie': set });
       }

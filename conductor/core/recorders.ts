@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { apiUrlOf } from '../../drivers/agent/ramdisk';
 import { wantsResidentKexec } from '../../drivers/common/kexec-request';
 import { timestamp } from '../../model/clock';
+import { newSecret } from '../../model/masks';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Context } from './context';
 
-const TOKEN_BYTES = 32;
 /** Rows that one statement removes. */
 const BATCH = 10_000;
 /** After more missed rounds the watch begins anew: the database was unreachable, or another conductor watched. */
@@ -22,16 +22,15 @@ const RESIDENT_KEY = 'bloomery-resident';
  */
 export async function recorderData({ options, random, store, connections }: Context, node: NodeRecord): Promise<JsonObject | undefined> {
   const { uuid } = node;
-  const newToken = (): string => random(TOKEN_BYTES).toString('base64url');
   const identity = async (token: string): Promise<JsonObject> => ({ url: await apiUrlOf({ connections, options }), node: uuid, token });
   const parts: Record<string, JsonObject> = {};
   if (options['recorder.enabled']) {
-    const token = newToken();
+    const token = newSecret(random);
     await store.hardware.putToken(uuid, createHash('sha256').update(token).digest('hex'), 'deployment');
     parts[RECORDER_KEY] = { ...(await identity(token)), interval: options['recorder.interval'] };
   }
   if (wantsResidentKexec(node, options)) {
-    const token = newToken();
+    const token = newSecret(random);
     await store.residentAgents.putToken(uuid, token, 'deployment');
     parts[RESIDENT_KEY] = await identity(token);
   }

@@ -135,6 +135,8 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason, 
       if (stateRow(state).heartbeat !== 'resume') return undefined;
       // The ramdisk that an agent in the instance was told to start runs.
       if (why === 'heartbeat' && internal.resident_kexec !== undefined) task.note({}, { resident_kexec: undefined });
+      // The agent has its token: who gave it counts no more, and would be written with each heartbeat.
+      if (why === 'heartbeat' && internal.agent_secret_token_giver !== undefined) task.note({}, { agent_secret_token_giver: undefined });
       // If the URL is gone, the node's flow has forgotten the agent since.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;

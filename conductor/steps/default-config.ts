@@ -1,7 +1,7 @@
 /** Default configs at work: a flow reads them when it makes its list, and the list has their arguments from then on. */
 import type { PlannedStep } from '../../drivers/interfaces';
-import { isObject, type JsonObject } from '../../model/json';
-import type { NodeChanges } from '../../model/records';
+import type { JsonObject } from '../../model/json';
+import type { HeldNode, NodeChanges } from '../../model/records';
 import {
   argumentsToBringBack,
   idOf,
@@ -15,17 +15,17 @@ import { storable } from '../../model/rules/network-ports';
 import type { InternalChanges } from '../../model/internal-info';
 import type { NodeTask } from '../core/node-task';
 import { machineFacts } from './machine-facts';
-import { automatedSteps, cleanPriorities, inOrder, stepId, type RequestedStep } from './steps';
+import { argumentsOf, automatedSteps, cleanPriorities, inOrder, stepId, type RequestedStep } from './steps';
 
-/** The default config of a node. One query. */
+/** The default config of a node. One query, or none if the reservation tells that there are no default configs. */
 export const defaultsOf = async ({ node, context }: NodeTask): Promise<readonly MergedStep[]> =>
-  mergedDefaults(await context.store.defaultConfigs.ofNode(node));
+  (node as HeldNode).has_default_configs === false ? [] : mergedDefaults(await context.store.defaultConfigs.ofNode(node));
 
-const argumentsOf = ({ argsinfo }: PlannedStep): readonly string[] => (isObject(argsinfo) ? Object.keys(argsinfo) : []);
+const namesOf = (step: PlannedStep): readonly string[] => Object.keys(argumentsOf(step));
 /** Fills in the arguments that a step leaves out and that the offered step has. The origins of these arguments are shown with the step. */
 function filledStep<Asked extends RequestedStep>(asked: Asked, offer: PlannedStep, defaults: MergedStep): Asked {
   const { args = {} } = asked;
-  const known = argumentsOf(offer);
+  const known = namesOf(offer);
   const more = [...defaults.args].filter(([name]) => known.includes(name) && !Object.hasOwn(args, name));
   if (more.length === 0) return asked;
   return {
@@ -41,7 +41,7 @@ export async function withDefaults<Asked extends RequestedStep>(
   offered: readonly PlannedStep[],
   known?: readonly MergedStep[],
 ): Promise<readonly Asked[]> {
-  const offers = new Map(offered.filter((step) => argumentsOf(step).length > 0).map((step) => [stepId(step), step]));
+  const offers = new Map(offered.filter((step) => namesOf(step).length > 0).map((step) => [stepId(step), step]));
   const isFilled = (step: Asked): boolean => !step.execute_on_child_nodes && offers.has(stepId(step));
   if (!asked.some(isFilled)) return asked;
   const defaults = new Map((known ?? (await defaultsOf(task))).map((step) => [idOf(step), step]));
@@ -68,7 +68,7 @@ function stepOf(offer: PlannedStep, args: JsonObject, { args: merged, priority }
 function raidSteps(args: JsonObject, defaults: MergedStep, find: (id: string) => PlannedStep | undefined): readonly PlannedStep[] {
   const [remove, create] = [find('raid.delete_configuration'), find('raid.create_configuration')];
   if (!create) return [];
-  const known = argumentsOf(create);
+  const known = namesOf(create);
   const given = Object.fromEntries(Object.entries(args).filter(([name]) => known.includes(name)));
   if (known.includes('delete_existing')) return [stepOf(create, { ...given, delete_existing: true }, defaults)];
   return remove ? [stepOf(remove, {}, defaults), stepOf(create, given, defaults)] : [];

@@ -29,8 +29,12 @@ export function positionOf(task: NodeTask, kind: SavedKind): Position {
     running: running.step === undefined ? undefined : (running as PlannedStep),
   };
 }
+function savedStep(step: PlannedStep): PlannedStep {
+  const { addedArguments, ...rest } = step;
+  return addedArguments ? rest : step;
+}
 /** The list as keys of driver_internal_info; `index` absent: no step has begun. */
 export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
-  ...setting(KEYS[kind].list, steps),
+  ...setting(KEYS[kind].list, steps.map(savedStep)),
   ...setting(KEYS[kind].index, index),
 });

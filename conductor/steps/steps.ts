@@ -72,8 +72,13 @@ export function offeredSteps(driver: Driver, kind: StepKind, fromAgent: readonly
 /** An agent's step with the arguments that the driver adds. */
 function withArguments({ deploy }: Driver, step: PlannedStep): PlannedStep {
   const more = deploy.agentArguments?.[stepId(step)];
-  return more ? { ...step, argsinfo: { ...shownArguments(more), ...(isObject(step.argsinfo) ? step.argsinfo : {}) } } : step;
+  return more ? { ...step, addedArguments: shownArguments(more) } : step;
 }
+/** The arguments of an offered step, by their names. */
+export const argumentsOf = ({ argsinfo, addedArguments }: PlannedStep): Readonly<Record<string, Partial<StepArgument>>> => ({
+  ...addedArguments,
+  ...(isObject(argsinfo) ? argsinfo : {}),
+});
 
 /** Steps of the agent whose priority is an option of its own, `[deploy]…_priority` → their interface. */
 const WITH_OPTIONS = {
@@ -157,7 +162,7 @@ function stepErrors(kind: SavedKind, asked: RequestedStep, offered: PlannedStep 
   // When a list is checked again with the ramdisk, messages show the members that the offer adds to its steps.
   const { abortable = false, priority } = offered;
   const shown = showStep(kind === 'deploy' || withoutRamdisk ? asked : { ...asked, abortable, priority });
-  const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
+  const known = argumentsOf(offered);
   const given = asked.args ?? {};
   const errors: string[] = [];
   const unexpected = Object.keys(given).filter((name) => !Object.hasOwn(known, name));

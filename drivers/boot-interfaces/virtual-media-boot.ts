@@ -2,6 +2,7 @@
  * The boot interfaces for Redfish machines that do not use our DHCP service. The machines boot from virtual media, or by a URL that the BMC
  * passes to the firmware.
  */
+import { newSecret } from '../../model/masks';
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
 import { allowableValues, member } from '../../wire/redfish';
@@ -30,7 +31,6 @@ import { transportProtocol, validateVirtualCd } from '../redfish/media-support';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
 
-const TOKEN_BYTES = 32;
 /** driver_internal_info: the protocol by which the BMC got the boot ISO. */
 const PROTOCOL = 'vmedia_transport_protocol';
 const TRANSPORT: Readonly<Record<string, Property>> = {
@@ -65,7 +65,7 @@ async function parametersFor(task: Task, kernelArgs: Readonly<Record<string, str
     if (inspection?.endsWith('/v1/continue_inspection')) parameters['ipa-inspection-callback-url'] = `${callback}/v1/continue_inspection`;
   }
   if (!canConfigure(task, ramdiskMode(task.node))) return parameters;
-  const token = task.random(TOKEN_BYTES).toString('base64url');
+  const token = newSecret(task.random);
   await task.saveInternal({ agent_secret_token: token, agent_secret_token_pregenerated: true });
   return { ...parameters, 'ipa-agent-token': token };
 }

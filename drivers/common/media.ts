@@ -1,4 +1,5 @@
 /** Images for BMCs. They are published as rows; the HTTP boot service generates each image and serves it under a secret URL. */
+import { newSecret } from '../../model/masks';
 import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
 import { reasonOf } from '../../model/errors';
 import { deleteObject } from '../../wire/openstack/swift';
@@ -19,7 +20,6 @@ const NAMES: Readonly<Record<MediumRole, string>> = {
   disk: 'disk.img',
   floppy: 'floppy.img',
 };
-const TOKEN_BYTES = 32;
 
 /** The URL by which the node's BMC reaches the HTTP boot service, without a slash at its end. */
 export function urlForBmc({ node, options }: Task): string {
@@ -52,7 +52,7 @@ async function toSwift(task: Task, medium: Address, container: string): Promise<
 
 /** Serves an image. The node's earlier one of this role is no longer served. */
 async function serve(task: Task, role: MediumRole, content: MediumContent, container: string | null): Promise<Address> {
-  const token = task.random(TOKEN_BYTES).toString('base64url');
+  const token = newSecret(task.random);
   await task.media.put({ token, node_uuid: task.node.uuid, role, content, made_at: task.clock.now(), swift_container: container });
   return { token, role };
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { InternalKey } from '../../model/internal-info';
 import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
-import type { NodeRecord } from '../../model/records';
+import type { HeldNode, NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
 import { createNames, type Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
@@ -37,10 +37,15 @@ const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 type Held = { readonly fence: number } | { readonly host: string };
 interface LockedNodes {
   /** Undefined: the node does not exist or is reserved. @param internal keys of driver_internal_info, written in the same statement */
-  reserve(column: 'uuid' | 'name', ident: string, host: string, internal?: NodeWrite['internal']): Promise<NodeRecord | undefined>;
+  reserve(column: 'uuid' | 'name', ident: string, host: string, internal?: NodeWrite['internal']): Promise<HeldNode | undefined>;
   /** Undefined: the node does not exist, or is not held as `held` says. */
-  write(node: NodeRecord, held: Held, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
+  write(node: NodeRecord, held: Held, write: NodeWrite, release: boolean): Promise<HeldNode | undefined>;
 }
+
+/** Most installations have none, and their flows need not look for those of the node. */
+const HAS_DEFAULTS = 'EXISTS (SELECT FROM default_configs) AS has_default_configs';
+const AFTER_WRITE = `revision, lock_fence, reservation, ${HAS_DEFAULTS}`;
+type AfterWrite = Pick<HeldNode, 'has_default_configs' | 'lock_fence' | 'reservation' | 'revision'>;
 
 // Flows write sets of columns that the program's code names, with few numbers of entries.
 const nameOfWrite = createNames(500);
@@ -68,9 +73,9 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
       const text =
         'UPDATE nodes SET reservation = $2, lock_fence = lock_fence + 1, revision = revision + 1, updated_at = $3' +
         `${merged ? ', driver_internal_info = driver_internal_info || $4::jsonb' : ''} ` +
-        `WHERE ${column} = $1 AND reservation IS NULL RETURNING ${all}`;
+        `WHERE ${column} = $1 AND reservation IS NULL RETURNING ${all}, ${HAS_DEFAULTS}`;
       const name = merged ? `reserve_merged_${column}` : `reserve_${column}`;
-      const [node] = await prepared<NodeRecord>(name, text, [ident, host, timestamp(clock.now()), ...keys]);
+      const [node] = await prepared<HeldNode>(name, text, [ident, host, timestamp(clock.now()), ...keys]);
       return node;
     },
 
@@ -96,7 +101,7 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
       const update =
         `UPDATE nodes SET ${[...sets, 'revision = revision + 1', 'updated_at = $3'].join(', ')} ` +
         `WHERE uuid = $1 AND ${isHeld ? 'lock_fence = $2 AND reservation IS NOT NULL' : 'revision = $2 AND reservation IS NULL'} ` +
-        'RETURNING revision, lock_fence, reservation';
+        `RETURNING ${AFTER_WRITE}`;
       const entries = write.history.map((entry) => {
         const row = { ...entry, event: checkText('event', entry.event ?? '', sizes), created_at: now };
         return `SELECT ${ENTRY_COLUMNS.map((name) => `${parameter(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;
@@ -106,8 +111,8 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
           ? update
           : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')} ` +
             // The statement is repeated after a lost response.
-            'ON CONFLICT (uuid) DO NOTHING) SELECT revision, lock_fence, reservation FROM written';
-      const [done] = await prepared<Pick<NodeRecord, 'revision' | 'lock_fence' | 'reservation'>>(nameOfWrite(text), text, values, {
+            'ON CONFLICT (uuid) DO NOTHING) SELECT * FROM written';
+      const [done] = await prepared<AfterWrite>(nameOfWrite(text), text, values, {
         ...write.changes,
         uuid: node.uuid,
       });

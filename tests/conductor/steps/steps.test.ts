@@ -1,6 +1,7 @@
 /** Steps: which are offered, in which order they run, and the effect of a client's list. */
 import {
   allowedSteps,
+  argumentsOf,
   automatedSteps,
   checkRequestedSteps,
   cleanPriorities,
@@ -11,6 +12,7 @@ import {
   stepId,
   type RequestedStep,
 } from '../../../conductor/steps/steps';
+import { savedList } from '../../../conductor/steps/step-position';
 import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces';
 import { conductorOptions } from '../../support/conductor';
 import { interfacesOf, newMachine } from '../../support/machine';
@@ -64,6 +66,18 @@ it("offers the steps of the driver and of the agent, and prefers the driver's", 
     abortable: false,
     requires_ramdisk: false,
   });
+});
+
+it('knows the arguments that the driver adds to a step of the agent, and saves the step without them', () => {
+  const own = driver();
+  const agentArguments = { 'deploy.shred': { passes: { description: 'How often', type: 'integer' as const } } };
+  const adding: Driver = { ...own, deploy: { ...own.deploy, agentArguments } };
+  const shred = at('deploy.shred', 10);
+  const offer = (step: PlannedStep): PlannedStep =>
+    offeredSteps(adding, 'clean', [step]).find((found) => stepId(found) === 'deploy.shred')!;
+  const speed = { description: 'How fast' };
+  expect(argumentsOf(offer({ ...shred, argsinfo: { speed } }))).toEqual({ passes: { description: 'How often' }, speed });
+  expect(savedList('clean', [offer(shred)], 0)).toEqual({ clean_steps: [shred], clean_step_index: 0 });
 });
 
 it('automated cleaning orders steps by the priorities of driver, agent and operator', () => {

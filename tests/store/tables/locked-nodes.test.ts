@@ -12,6 +12,8 @@ async function held() {
   const { uuid } = await nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', traits: ['CUSTOM_A'], extra: { b: 1, a: 2 } });
   return nodes().reserve(uuid, 'here');
 }
+/** As reservations and their writes return it. */
+const stored = async (uuid: string) => ({ ...(await nodes().find(uuid)), has_default_configs: false });
 const entry = (nodeUuid: string, event: string) => ({ uuid: randomUUID(), node_uuid: nodeUuid, event, duration_seconds: 3 });
 const eventsOf = async (uuid: string) => (await store().history.list({ where: { node_uuid: uuid } })).map(({ event }) => event);
 
@@ -33,9 +35,9 @@ describe('writeLocked', () => {
       internal: foreign({ a: [1, { b: null }], gone: 2 }),
       history: [],
     });
-    expect(first).toEqual(await nodes().find(node.uuid));
+    expect(first).toEqual(await stored(node.uuid));
     const second = await nodes().writeLocked(first, node.lock_fence, { ...EMPTY_WRITE, internal: foreign({ gone: undefined, c: 'd' }) });
-    expect(second).toEqual(await nodes().find(node.uuid));
+    expect(second).toEqual(await stored(node.uuid));
     expect(second).toMatchObject({ driver_internal_info: { a: [1, { b: null }], c: 'd' }, revision: node.revision + 2 });
     expect('gone' in second.driver_internal_info).toBe(false);
   });
@@ -69,7 +71,7 @@ describe('writeLocked', () => {
     const successor = await nodes().reserve(node.uuid, 'there');
     const late = { changes: { last_error: 'late' }, internal: { agent_url: 'late' }, history: [entry(node.uuid, 'late')] };
     await expect(nodes().writeLocked(node, node.lock_fence, late, release)).rejects.toMatchObject({ name: 'NodeLocked' });
-    expect(await nodes().find(node.uuid)).toEqual(successor);
+    expect(await stored(node.uuid)).toEqual(successor);
     expect(await eventsOf(node.uuid)).toEqual([]);
   });
 
@@ -78,8 +80,8 @@ describe('writeLocked', () => {
     const changes = { provision_state: 'manageable', provision_updated_at: '2026-01-02T03:04:05.678000+00:00' } as const;
     const write = { changes, internal: {}, history: [entry(node.uuid, 'done')] };
     const first = await nodes().writeLocked(node, node.lock_fence, write, true);
-    expect(await nodes().writeLocked(node, node.lock_fence, write, true)).toEqual(first);
-    expect(first).toEqual(await nodes().find(node.uuid));
+    expect(first).toMatchObject(await nodes().writeLocked(node, node.lock_fence, write, true));
+    expect(first).toEqual(await stored(node.uuid));
     expect(await eventsOf(node.uuid)).toEqual(['done']);
     // Another process has ended the reservation.
     const other = { ...write, changes: { ...changes, provision_state: 'available' as const } };
@@ -106,7 +108,7 @@ describe('reserveUnchanged', () => {
   it('reserves and writes a free node in one statement', async () => {
     const node = await free();
     const now = await nodes().reserveUnchanged(node, 'here', write(node.uuid));
-    expect(now).toEqual(await nodes().find(node.uuid));
+    expect(now).toEqual(await stored(node.uuid));
     expect(now).toMatchObject({ reservation: 'here', lock_fence: node.lock_fence + 1, revision: node.revision + 1, last_error: 'x' });
     expect(await eventsOf(node.uuid)).toEqual(['one']);
     await nodes().writeLocked(now!, now!.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'y' } });
@@ -116,7 +118,7 @@ describe('reserveUnchanged', () => {
   it('leaves the node free if requested', async () => {
     const node = await free();
     const now = await nodes().reserveUnchanged(node, 'here', write(node.uuid), true);
-    expect(now).toEqual(await nodes().find(node.uuid));
+    expect(now).toEqual(await stored(node.uuid));
     expect(now).toMatchObject({ reservation: null, lock_fence: node.lock_fence + 1, last_error: 'x' });
   });
 
@@ -146,7 +148,7 @@ it('reserve writes keys of driver_internal_info in the same statement', async ()
     revision: revision + 1,
     driver_internal_info: { agent_url: 'a', agent_version: '2', agent_status_message: '\uFFFD' },
   });
-  expect(node).toEqual(await nodes().find(uuid));
+  expect(node).toEqual(await stored(uuid));
 });
 
 it('recordHeartbeats updates only nodes whose agent URL is unchanged', async () => {
@@ -176,4 +178,22 @@ it('reserve succeeds if the holder releases the node between the statements', as
   } finally {
     await database.query('DROP FUNCTION let_go CASCADE');
   }
+});
+
+it('reservations and their writes tell whether there are default configs', async () => {
+  const node = await held();
+  expect(node).toMatchObject({ has_default_configs: false });
+  const { uuid } = await store().defaultConfigs.create({
+    uuid: randomUUID(),
+    resource_class: 'another',
+    steps: [],
+  });
+  const written = await nodes().writeLocked(node, node.lock_fence, {
+    ...EMPTY_WRITE,
+    changes: { last_error: 'x' },
+    history: [entry(node.uuid, 'one')],
+  });
+  expect(written).toMatchObject({ has_default_configs: true });
+  expect(await held()).toMatchObject({ has_default_configs: true });
+  await store().defaultConfigs.remove(uuid);
 });
