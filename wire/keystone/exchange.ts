@@ -84,7 +84,14 @@ export function createExchange(tls: TlsSettings): Exchange {
   const upload: Exchange['upload'] = async (url, { body, size }, headers, signal) => {
     const sized = { ...headers, 'content-length': String(size) };
     try {
-      const answer = await request(url, { dispatcher: streams, signal, method: 'PUT', headers: sized, body, headersTimeout: UPLOAD_ANSWER_MS });
+      const answer = await request(url, {
+        dispatcher: streams,
+        signal,
+        method: 'PUT',
+        headers: sized,
+        body,
+        headersTimeout: UPLOAD_ANSWER_MS,
+      });
       await answer.body.dump();
       return answer.statusCode;
     } finally {

@@ -28,25 +28,23 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 export async function startFakeGlance(): Promise<FakeGlance> {
   const used = new Set<string>();
-  const send = (response: ServerResponse, status: number, body?: unknown): void => {
+  const send = (response: ServerResponse, status: number, body?: unknown): ServerResponse =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(body === undefined ? '' : JSON.stringify(body));
-  };
-  const create = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const create = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     const fields = JSON.parse((await bodyOf(request)).toString()) as Record<string, unknown>;
     const id = String(fields['id']);
     // The id of an image that was deleted cannot be used again.
     if (used.has(id)) return send(response, 409);
     used.add(id);
     fake.images.set(id, { fields: { ...fields, status: 'queued', size: null }, data: undefined });
-    send(response, 201, fake.images.get(id)!.fields);
+    return send(response, 201, fake.images.get(id)!.fields);
   };
-  const put = async (request: IncomingMessage, response: ServerResponse, image: FakeImage, fault: Fault): Promise<void> => {
+  const put = async (request: IncomingMessage, response: ServerResponse, image: FakeImage, fault: Fault): Promise<unknown> => {
     if (image.fields['status'] !== 'queued') return send(response, 409);
     if (fault === 'cut') {
       image.fields['status'] = 'saving';
       await once(request, 'data');
-      request.destroy();
-      return;
+      return request.destroy();
     }
     const bytes = await bodyOf(request);
     const stored = fault === 'damaged' ? Buffer.concat([bytes.subarray(1), Buffer.from('x')]) : bytes;
@@ -54,9 +52,9 @@ export async function startFakeGlance(): Promise<FakeGlance> {
     const hash = createHash('sha512').update(stored).digest('hex');
     const checksum = createHash('md5').update(stored).digest('hex');
     Object.assign(image.fields, { status: 'active', size: stored.length, os_hash_algo: 'sha512', os_hash_value: hash, checksum });
-    send(response, 204);
+    return send(response, 204);
   };
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     const { method = '', url = '' } = request;
     fake.requests.push(`${method} ${url}`);
     const fault = await fake.fault(method, url);
@@ -70,8 +68,7 @@ export async function startFakeGlance(): Promise<FakeGlance> {
     if (!image) return send(response, 404);
     if (file !== undefined && method === 'PUT') return put(request, response, image, fault);
     if (file !== undefined) {
-      response.writeHead(200, { 'content-length': String(image.data?.length ?? 0) }).end(image.data);
-      return undefined;
+      return response.writeHead(200, { 'content-length': String(image.data?.length ?? 0) }).end(image.data);
     }
     if (method !== 'DELETE') return send(response, 200, image.fields);
     fake.images.delete(id);
