@@ -75,10 +75,8 @@ function withArguments({ deploy }: Driver, step: PlannedStep): PlannedStep {
   return more ? { ...step, addedArguments: shownArguments(more) } : step;
 }
 /** The arguments of an offered step, by their names. */
-export const argumentsOf = ({ argsinfo, addedArguments }: PlannedStep): Readonly<Record<string, Partial<StepArgument>>> => ({
-  ...addedArguments,
-  ...(isObject(argsinfo) ? argsinfo : {}),
-});
+export const argumentsOf = ({ argsinfo, addedArguments }: PlannedStep): Readonly<Record<string, Partial<StepArgument>>> =>
+  ({ ...addedArguments, ...(isObject(argsinfo) ? argsinfo : {}) }) as Readonly<Record<string, Partial<StepArgument>>>;
 
 /** Steps of the agent whose priority is an option of its own, `[deploy]…_priority` → their interface. */
 const WITH_OPTIONS = {
