@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-export interface FakeImage {
+interface FakeImage {
   readonly fields: Record<string, unknown>;
   data: Buffer | undefined;
 }
