@@ -91,6 +91,9 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
   }
 }
 
+/** Files that a machine asks for when it boots. Agents and BMCs ask for others. */
+const BOOTED = new Set(['boot_iso', 'kernel', 'ramdisk']);
+
 export function createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile }: BootFilesSetup): BootFiles {
   return {
     recordFor: async (mac, protocol) => {
@@ -102,7 +105,7 @@ export function createBootFiles({ store, filter, cache, local, log, requests, re
     open: async (token, name, protocol) => {
       const report = Object.values(reports ?? {}).find((candidate) => candidate.token === token);
       const boot = report ?? (await store.boots.byToken(token));
-      if (boot && !report) requests.note(boot.node_uuid, protocol);
+      if (boot && !report && BOOTED.has(name)) requests.note(boot.node_uuid, protocol);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource({ cache, local }, source);

@@ -50,9 +50,11 @@ const partitionLine = ({ number, file_system: kind, blocks, left_out: leftOut, r
   ]
     .map(printable)
     .join('  ');
+const imageLines = ({ storage, image_id: id }: Shown): readonly string[] =>
+  storage === 'glance' ? [`  image ${printable(String(id))} of Glance`] : [];
 function show(snapshot: Shown, { json }: Arguments): void {
   if (json) printJson(snapshot);
-  else print([line(snapshot), ...(snapshot.partitions ?? []).map(partitionLine)].join('\n'));
+  else print([line(snapshot), ...imageLines(snapshot), ...(snapshot.partitions ?? []).map(partitionLine)].join('\n'));
 }
 
 interface CreateArguments extends Arguments {

@@ -669,6 +669,7 @@ export const OPTIONS = [
   { section: 'snapshot', name: 'check_interval', kind: 'integer', default: 10, min: 1, ours: true, help: 'Seconds between checks for snapshots whose file has arrived, whose flow has ended, and that are too old.' },
   { section: 'snapshot', name: 'keep_per_node', kind: 'integer', default: 0, min: 0, ours: true, help: 'Number of available snapshots of a node that are kept; older ones are removed. 0: all.' },
   { section: 'snapshot', name: 'keep_days', kind: 'integer', default: 0, min: 0, ours: true, help: 'Days after which a snapshot is removed. 0: never.' },
+  { section: 'snapshot', name: 'glance', kind: 'boolean', default: false, ours: true, help: 'The conductor moves the files of snapshots to Glance after their check, with the credentials of [glance]. It cannot be set together with s3_endpoint.' },
   { section: 'snapshot', name: 's3_endpoint', kind: 'string', default: null, ours: true, help: 'URL of an S3 server (http://HOST:PORT). The conductor moves the files of snapshots there after their check. Default: they stay in the folder.' },
   { section: 'snapshot', name: 's3_bucket', kind: 'string', default: 'snapshots', ours: true, help: 'Bucket of snapshots. It must exist.' },
   { section: 'snapshot', name: 's3_region', kind: 'string', default: 'us-east-1', ours: true, help: 'Region of the S3 server.' },

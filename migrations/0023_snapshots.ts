@@ -16,6 +16,7 @@ export async function up(knex: Knex): Promise<void> {
       progress integer NOT NULL DEFAULT 0,
       last_error text COLLATE "C",
       storage text COLLATE "C",
+      image_id text COLLATE "C",
       disk text COLLATE "C",
       disk_size bigint,
       size bigint,

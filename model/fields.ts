@@ -402,6 +402,7 @@ export const SNAPSHOT_FIELDS = {
   progress: 'integer',
   last_error: 'text',
   storage: 'text',
+  image_id: 'text',
   disk: 'text',
   disk_size: 'integer',
   size: 'integer',
@@ -426,6 +427,7 @@ export interface SnapshotFields {
   readonly progress: number;
   readonly last_error: string | null;
   readonly storage: string | null;
+  readonly image_id: string | null;
   readonly disk: string | null;
   readonly disk_size: number | null;
   readonly size: number | null;

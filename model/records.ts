@@ -157,7 +157,7 @@ export interface SnapshotRecord
   /** What the agent did with each (ramdisk-agent/disk/used-blocks.ts). */
   readonly partitions: readonly JsonObject[];
   readonly state: SnapshotState;
-  readonly storage: 'directory' | 's3' | null;
+  readonly storage: 'directory' | 'glance' | 's3' | null;
 }
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */

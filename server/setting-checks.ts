@@ -114,6 +114,24 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
   {
+    what: 'snapshots',
+    check: ({ options }) => {
+      const s3 = options['snapshot.s3_endpoint'] !== null;
+      const keys = (['snapshot.s3_access_key', 'snapshot.s3_secret_key'] as const).filter((key) => (options[key] !== null) !== s3);
+      const lines = keys.map((key) =>
+        s3
+          ? `[snapshot]s3_endpoint needs ${formatOptionName(key)}`
+          : `${formatOptionName(key)} has no effect without [snapshot]s3_endpoint: set that, or remove the option`,
+      );
+      if (options['snapshot.glance']) {
+        if (s3) lines.push('[snapshot]glance and [snapshot]s3_endpoint are both set: snapshots have one target');
+        if (!options['glance.auth_type'] && !options['glance.auth_section'] && !options['glance.endpoint_override'])
+          lines.push('[snapshot]glance = true needs Glance: set [glance]auth_type and its options');
+      }
+      if (lines.length > 0) throw new StartError(lines.join('\n'));
+    },
+  },
+  {
     what: 'certificate authorities',
     check: ({ options }) => {
       const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;

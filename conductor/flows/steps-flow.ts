@@ -1,6 +1,6 @@
 /** What the flows with a list of steps share: how they wait for a step, continue after it, end early, and are resumed. */
 import { failed, type Outcome, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
-import { timestamp } from '../../model/clock';
+import { instantOf, timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { isInterrupted } from '../core/interruption';
@@ -91,6 +91,17 @@ async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: 
   await continueSteps(task, flow, why, outcome);
 }
 
+/**
+ * Whether the machine has asked for a boot file since its agent was last heard of. Anybody can send such a request, so it counts only for an
+ * agent that has been silent for long, and does not answer. DHCP does not count: agents renew their leases.
+ */
+async function hasBootedAgain({ node, context }: NodeTask): Promise<boolean> {
+  const { agent_last_heartbeat: last } = node.driver_internal_info;
+  if (typeof last !== 'string') return false;
+  const { HTTP: http, TFTP: tftp } = (await context.store.boots.requestsOf(node.uuid)) ?? {};
+  return [http, tftp].some((at) => at !== undefined && instantOf(at) > instantOf(last));
+}
+
 /** The outcome of the running step, as its driver reports it. The reason of a failure is a whole sentence. */
 async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, why: WakeReason): Promise<Outcome> {
   // A `wait` with seconds ends by its poll. Every other reserved step ends with the first heartbeat, or the end of the hold.
@@ -108,6 +119,8 @@ async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, 
     return isOnlyTimed && outcome.kind === 'wait' ? { ...outcome, quiet: true } : outcome;
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
+    if (why === 'silence' && (await hasBootedAgain(task)))
+      return failed(flow.stepFailure(task, 'The machine booted again while the step ran, and its agent does not answer'));
     if (why === 'silence' || isOnlyTimed) return { kind: 'wait', quiet: true };
     if (!(error instanceof Fault)) task.log.warn(`the outcome of step ${stepId(running)} cannot be read`, { error });
     return failed(flow.stepFailure(task, reasonOf(error)));

@@ -1,10 +1,10 @@
 /** Snapshots (docs/snapshots.md): whole files are checked, those of flows that have ended fail, and old ones are removed. */
-import { conflict, ifFound, reasonOf } from '../../model/errors';
+import { conflict, Fault, ifFound, reasonOf } from '../../model/errors';
 import { UNFINISHED_SNAPSHOTS } from '../../model/states';
 import type { SnapshotRecord } from '../../model/records';
 import { MAX_ERROR, shortened } from '../../model/text';
 import { finishFile, removeFiles, snapshotFile, type PartsReport } from '../../wire/snapshot-files';
-import { keyOf, usesS3, withS3 } from '../../drivers/common/snapshot-s3';
+import { TARGETS } from '../../drivers/common/snapshot-targets';
 import type { Context } from '../core/context';
 
 const DAY_MS = 86_400_000;
@@ -13,31 +13,48 @@ const BEGINNING_MS = 60_000;
 /** Records that one round reads. */
 const ROUND = 1000;
 
-/** Throws RecordNotFound, Conflict. */
-export async function deleteSnapshot({ store, options, clock, signal }: Context, uuid: string): Promise<void> {
-  const { state, storage, node_uuid: node } = await store.snapshots.find(uuid);
+const givenFor = ({ options, connections, clock, signal }: Context, snapshot: SnapshotRecord) => ({
+  options,
+  glance: connections.services.glance,
+  now: () => clock.now(),
+  signal,
+  snapshot,
+});
+
+/** Removes what there is of a snapshot outside the folder. Throws TemporaryFailure. */
+async function removeElsewhere(context: Context, snapshot: SnapshotRecord): Promise<void> {
+  for (const { title, mayHave, remove } of TARGETS)
+    if (mayHave(snapshot, context.options))
+      await remove(givenFor(context, snapshot)).catch((error: unknown) => {
+        // Options that are missing, for instance.
+        if (error instanceof Fault) throw error;
+        const message = `The file of snapshot ${snapshot.uuid} cannot be deleted from ${title}: ${reasonOf(error)}`;
+        throw new Fault('TemporaryFailure', { message }, { cause: error });
+      });
+}
+
+/** Throws RecordNotFound, Conflict, TemporaryFailure. */
+export async function deleteSnapshot(context: Context, uuid: string): Promise<void> {
+  const { store, options } = context;
+  const snapshot = await store.snapshots.find(uuid);
+  const { state, node_uuid: node } = snapshot;
   if (UNFINISHED_SNAPSHOTS.includes(state))
     throw conflict(`Snapshot ${uuid} is being saved. To end that, abort the service of node ${node}; then delete the snapshot.`);
-  // Before the record, so that an object in S3 can be deleted by another request if S3 does not answer now.
-  if (storage === 's3')
-    await withS3(
-      options,
-      () => clock.now(),
-      (s3) => s3.remove(keyOf(uuid), signal),
-    );
+  // Before the record, so that another request can delete the file if the other service does not answer now.
+  await removeElsewhere(context, snapshot);
   // The record goes before its file: a record without a file would seem to be complete.
   await store.snapshots.remove(uuid);
   await removeFiles(options['snapshot.directory'], uuid);
 }
 
-/** Changes a snapshot that is still in one of these states. One that was deleted meanwhile is left alone. */
+/** Changes a snapshot that is still in one of these states. Undefined: it was deleted meanwhile. */
 async function change(
   { store }: Context,
   uuid: string,
   changes: Parameters<Context['store']['snapshots']['update']>[1],
   states: readonly SnapshotRecord['state'][],
-): Promise<void> {
-  await ifFound(store.snapshots.update(uuid, changes, { state: states }));
+): Promise<SnapshotRecord | undefined> {
+  return ifFound(store.snapshots.update(uuid, changes, { state: states }));
 }
 
 /** Checks a file that has arrived whole. Undefined: the snapshot has failed. */
@@ -57,31 +74,41 @@ async function checkedSum(context: Context, { uuid, size, parts }: SnapshotRecor
     return undefined;
   }
 }
+
+/** Rounds until a file that could not be stored is tried again: each attempt may send all of it. */
+const RETRY_ROUNDS = 6;
+const mayStore = ({ last_error: error, updated_at: at }: SnapshotRecord, { options, clock }: Context): boolean =>
+  error === null || Date.parse(at ?? '1970-01-01') <= clock.now() - RETRY_ROUNDS * options['snapshot.check_interval'] * 1000;
+
 /** The last part of each snapshot. Doing it again after an interruption is harmless. */
 async function store(context: Context, snapshot: SnapshotRecord): Promise<void> {
-  const { options, signal, log, clock } = context;
+  const { options, signal, log } = context;
   const { uuid } = snapshot;
   const folder = options['snapshot.directory'];
   const sha256 = snapshot.sha256 ?? (await checkedSum(context, snapshot));
   if (sha256 === undefined) return;
-  const storage = usesS3(options) ? 's3' : 'directory';
+  const target = TARGETS.find(({ isUsed }) => isUsed(options));
+  let kept = { ...snapshot, sha256 };
+  const remember = async (id: string): Promise<void> => {
+    const changed = await change(context, uuid, { image_id: id }, ['storing']);
+    if (!changed) throw new Error('the snapshot was deleted');
+    kept = { ...kept, image_id: id };
+  };
   try {
-    if (storage === 's3')
-      await withS3(
-        options,
-        () => clock.now(),
-        (s3) => s3.putFile(keyOf(uuid), snapshotFile(folder, uuid), signal),
-      );
+    await target?.keep(givenFor(context, kept), snapshotFile(folder, uuid), remember);
   } catch (error) {
-    // The file is complete here: the next round tries again.
+    // The file is complete here: a later round tries again.
     signal.throwIfAborted();
-    log.warn('a snapshot cannot be moved to S3', { snapshot: uuid, reason: reasonOf(error) });
-    await change(context, uuid, { last_error: shortened(reasonOf(error), MAX_ERROR) }, ['storing']);
+    log.warn('a snapshot cannot be stored', { snapshot: uuid, target: target?.title, reason: reasonOf(error) });
+    await change(context, uuid, { last_error: shortened(`${target?.title}: ${reasonOf(error)}`, MAX_ERROR) }, ['storing']);
     return;
   }
-  await change(context, uuid, { state: 'available', storage, last_error: null }, ['storing']);
-  if (storage === 's3') await removeFiles(folder, uuid);
-  log.info('snapshot stored', { snapshot: uuid, size: snapshot.size, sha256 });
+  const stored = await change(context, uuid, { state: 'available', storage: target?.storage ?? 'directory', last_error: null }, [
+    'storing',
+  ]);
+  if (!stored) await removeElsewhere(context, kept);
+  if (!stored || target) await removeFiles(folder, uuid);
+  if (stored) log.info('snapshot stored', { snapshot: uuid, size: snapshot.size, sha256 });
 }
 
 interface ServedNode {
@@ -142,7 +169,10 @@ async function removeOutdated(context: Context): Promise<void> {
   const available = await context.store.snapshots.list({ where: { state: 'available' } });
   for (const { uuid, node_uuid: node } of outdated(available, { perNode, days }, clock.now())) {
     log.info('snapshot removed: it is not among those that are kept', { snapshot: uuid, node });
-    await deleteSnapshot(context, uuid);
+    await deleteSnapshot(context, uuid).catch((error: unknown) => {
+      context.signal.throwIfAborted();
+      log.warn('a snapshot cannot be removed', { snapshot: uuid, reason: reasonOf(error) });
+    });
   }
 }
 
@@ -153,6 +183,6 @@ export async function tendSnapshots(context: Context): Promise<void> {
     context,
     open.filter(({ state }) => state !== 'storing'),
   );
-  for (const snapshot of open) if (snapshot.state === 'storing') await store(context, snapshot);
+  for (const snapshot of open) if (snapshot.state === 'storing' && mayStore(snapshot, context)) await store(context, snapshot);
   await removeOutdated(context);
 }

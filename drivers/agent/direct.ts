@@ -20,9 +20,9 @@ import {
 import { runAgentStep } from './steps';
 import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
-import { findImage, imageTempUrl, validImage } from '../common/glance-images';
+import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
-import { factsOf, findSnapshot, snapshotUrl } from '../common/snapshot-images';
+import { factsOf, findSnapshot, snapshotUrl, sourceOf } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
 import { imageServerLogin } from '../../wire/image-servers';
 import type { GlanceImage } from '../../wire/openstack/glance';
@@ -57,7 +57,11 @@ async function validate(task: Task): Promise<void> {
   }
   const image = locate(source, task);
   validateProxies(node);
-  if (image.kind === 'snapshot') await findSnapshot(task, image.id);
+  if (image.kind === 'snapshot') {
+    const stored = sourceOf(await findSnapshot(task, image.id));
+    // Who may use the snapshot may use its image.
+    if (stored.kind === 'glance') await validImage(task, stored.id, findAnyImage);
+  }
   if (image.kind === 'glance' && !type && isPartition((await validImage(task, image.id)).properties)) throw partitionImage(node);
 }
 
@@ -112,7 +116,10 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
   const given = locate(text(task.node.instance_info['image_source']), task);
   if (given.kind === 'snapshot') {
     const snapshot = await findSnapshot(task, given.id);
-    return { source: given, facts: factsOf(snapshot), url: await snapshotUrl(task, snapshot) };
+    const source = sourceOf(snapshot);
+    const image = source.kind === 'glance' ? await findAnyImage(task, source.id) : undefined;
+    const url = image && download === 'swift' ? await swiftUrl(task, image) : await snapshotUrl(task, snapshot);
+    return { source, facts: factsOf(snapshot), url };
   }
   if (given.kind !== 'glance') {
     const source = await checkLocation(given, task);
@@ -129,13 +136,15 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
     image_properties: { ...image.properties },
   };
   checkSize(task, image);
-  if (download !== 'swift') return { source: given, facts };
+  return { source: given, facts, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
+}
+async function swiftUrl(task: Task, image: GlanceImage): Promise<string> {
   const url = await imageTempUrl(task, image);
   await checkLocation({ kind: 'http', url }, task).catch((error: unknown) => {
     // The URL is a secret.
     throw error instanceof Fault ? invalidParameter(error.message.replaceAll(/\?temp_url_sig=\S*/g, '?***')) : error;
   });
-  return { source: given, facts, url };
+  return url;
 }
 
 const MIB = 1024 * 1024;

@@ -33,17 +33,24 @@ const withRetries = <T>(task: GlanceTask, id: string, ask: () => Promise<T>): Pr
   });
 
 /**
- * Looks up an image, and checks that the task's caller may use it.
+ * Looks up an image that has data, whoever may use it.
  * Throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed.
  */
+export async function findAnyImage(task: GlanceTask, id: string): Promise<GlanceImage> {
+  const { connections, signal, globalRequestId } = task;
+  const { glance } = connections.services;
+  const image = await withRetries(task, id, () => showImage(glance, id, { signal, globalRequestId }));
+  if (!image) throw faultOf(task, id, new ServiceError('glance', 'failing', 'the response is not an image'));
+  if (image.status === 'active') return image;
+  throw new Fault('ImageUnacceptable', { image_id: id, reason: 'The image is required to be in an active state.' });
+}
+
+/** As `findAnyImage`, and checks that the task's caller may use the image. */
 export async function findImage(task: GlanceTask, id: string): Promise<GlanceImage> {
   const { connections, options, caller, signal, globalRequestId } = task;
   const { glance } = connections.services;
   const call = { signal, globalRequestId };
-  const image = await withRetries(task, id, () => showImage(glance, id, call));
-  if (!image) throw faultOf(task, id, new ServiceError('glance', 'failing', 'the response is not an image'));
-  if (image.status !== 'active')
-    throw new Fault('ImageUnacceptable', { image_id: id, reason: 'The image is required to be in an active state.' });
+  const image = await findAnyImage(task, id);
   const checksAdmins = !options['DEFAULT.ignore_project_check_for_admin_tasks'];
   const user = { admin: caller?.admin === true, project: caller?.project ?? null };
   if (mayUseImage(image, [], { ...user, ownProject: null }, checksAdmins)) return image;
@@ -54,10 +61,10 @@ export async function findImage(task: GlanceTask, id: string): Promise<GlanceIma
   throw new Fault('ImageNotFound', { image_id: id });
 }
 
-/** As `findImage`, for validation. Throws InvalidParameterValue. */
-export async function validImage(task: GlanceTask, id: string): Promise<GlanceImage> {
+/** As `findImage` or `findAnyImage`, for validation. Throws InvalidParameterValue. */
+export async function validImage(task: GlanceTask, id: string, find = findImage): Promise<GlanceImage> {
   try {
-    return await findImage(task, id);
+    return await find(task, id);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (error.name === 'ImageNotFound') throw invalidParameter(`Image ${id} can not be found.`, error);

@@ -2,6 +2,7 @@
 import { Fault, invalidParameter } from '../../model/errors';
 import type { JsonObject, SnapshotRecord } from '../../model/records';
 import type { Task } from '../interfaces';
+import type { ImageSource } from './images';
 import { keyOf, withS3 } from './snapshot-s3';
 
 /** The API has checked that the caller may use the snapshot. Throws InvalidParameterValue, unless its file is complete. */
@@ -13,6 +14,10 @@ export async function findSnapshot({ snapshots }: Pick<Task, 'snapshots'>, uuid:
   if (found.state !== 'available') throw refused(`The snapshot is in the state ${found.state}.`);
   return found;
 }
+
+/** Where the file is. */
+export const sourceOf = ({ uuid, storage, image_id: image }: SnapshotRecord): ImageSource =>
+  storage === 'glance' && image !== null ? { kind: 'glance', id: image } : { kind: 'snapshot', id: uuid };
 
 /** For instance_info. */
 export const factsOf = ({ sha256 }: SnapshotRecord): JsonObject => ({

@@ -5,7 +5,7 @@ import { createAgent } from '../../wire/http-agent';
 import { createS3, type S3 } from '../../wire/http/s3';
 import { webServerConnector, type WebServerOptions } from '../../wire/web-servers';
 
-type S3Options = WebServerOptions &
+export type S3Options = WebServerOptions &
   Pick<Options, 'snapshot.s3_access_key' | 'snapshot.s3_bucket' | 'snapshot.s3_endpoint' | 'snapshot.s3_region' | 'snapshot.s3_secret_key'>;
 
 const CONNECT_TIMEOUT_MS = 10_000;

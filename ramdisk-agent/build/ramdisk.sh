@@ -66,7 +66,7 @@ fi
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
 tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
-  $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v xfs_logprint)
+  $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
@@ -108,7 +108,7 @@ ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
 done | cat - <(echo "$zstd") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done

@@ -2,15 +2,9 @@
  * What file systems say of their free blocks. The superblock counts them, and a program of the ramdisk lists them. A file system counts only
  * if it was unmounted cleanly: a journal that was not replayed knows of blocks that are listed as free.
  */
+import { refuse, type Facts } from './facts';
+import { ntfsFacts } from './ntfs';
 
-/** Reads bytes of a file system. */
-type ReadAt = (position: number, length: number) => Promise<Buffer>;
-/** Throws an Error with the reason why nothing of the file system may be left out. Returns the bytes that it has, and how many are free. */
-type Facts = (read: ReadAt, run: (program: string, args: readonly string[]) => Promise<string>) => Promise<Counted>;
-interface Counted {
-  readonly size: number;
-  readonly free: number;
-}
 interface FileSystem {
   readonly name: string;
   readonly facts: Facts;
@@ -21,10 +15,6 @@ interface FileSystem {
 export const HEAD_BYTES = 128 * 2 ** 10;
 /** Bytes of a swap area that have content: its header. A page of 4 KiB. */
 export const SWAP_HEADER = 4096;
-
-const refuse = (is: boolean, reason: string): void => {
-  if (is) throw new Error(reason);
-};
 
 /** Linux Documentation/filesystems/ext4/super.rst: the superblock is at 1024. */
 const extFacts: Facts = async (read) => {
@@ -80,13 +70,14 @@ const swapFacts: Facts = async (read) => {
 
 const EXT: FileSystem = { name: 'ext', facts: extFacts, lister: 'partclone.extfs' };
 const XFS: FileSystem = { name: 'xfs', facts: xfsFacts, lister: 'partclone.xfs' };
+const NTFS: FileSystem = { name: 'ntfs', facts: ntfsFacts, lister: 'partclone.ntfs' };
 const SWAP: FileSystem = { name: 'swap', facts: swapFacts };
 /** Bytes with their offset, and what they identify: a text is something of which all is read. */
 const SIGNATURES: readonly (readonly [offset: number, bytes: string, what: FileSystem | string])[] = [
   [1080, '\x53\xef', EXT],
   [0, 'XFSB', XFS],
   [4086, 'SWAPSPACE2', SWAP],
-  [3, 'NTFS    ', 'ntfs'],
+  [3, 'NTFS    ', NTFS],
   [3, '-FVE-FS-', 'bitlocker'],
   [54, 'FAT', 'vfat'],
   [82, 'FAT32', 'vfat'],

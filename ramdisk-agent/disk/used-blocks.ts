@@ -48,10 +48,10 @@ const LISTING_MS = 600_000;
 
 type Place = Pick<SavedPartition, 'number' | 'start' | 'size'>;
 
-/** The partitions, or the whole disk if it has no partition table. */
+/** The partitions, or the whole disk if it has none. The boot sector of NTFS looks like an empty partition table. */
 async function placesOn(device: Device): Promise<readonly Place[]> {
   const table = await readPartitions(device);
-  if (!table) return [{ number: 0, start: 0, size: device.size }];
+  if (!table || table.partitions.length === 0) return [{ number: 0, start: 0, size: device.size }];
   return table.partitions.filter((partition) => !isExtended(partition)).map(({ number, start, size }) => ({ number, start, size }));
 }
 const overlap = (one: Place, other: Place): boolean =>
@@ -96,7 +96,7 @@ async function freeOf(device: Device, { number, start, size }: Place, head: Buff
   if (typeof found === 'string') throw new Error('blocks of this kind are read whole');
   const path = number === 0 ? device.path : tools.partition(number);
   const counted = await found.facts(
-    (position, length) => device.read(start + position, Math.min(length, size - position)),
+    (position, length) => device.read(start + position, Math.max(0, Math.min(length, size - position))),
     (program, args) => tools.run(program, [...args, path], { signal: tools.signal }),
   );
   if (counted.size > size) throw new Error('the file system is larger than its partition');

@@ -59,7 +59,7 @@ export const PARTS = {
     pypi: true,
     rare: true,
   },
-  'deployment/used-blocks': { groups: ['machines', 'ramdisk', 'image'], seconds: 15 },
+  'deployment/used-blocks': { groups: ['machines', 'ramdisk', 'image'], seconds: 25 },
   'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },

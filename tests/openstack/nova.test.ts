@@ -23,6 +23,7 @@ import {
   type ComputeCloud,
 } from './services/compute';
 import type { RealNova } from './services/nova';
+import { tryGlanceOfSnapshots } from './services/snapshots';
 import { PASSWORD, REGION, type Body } from './services/service';
 
 const run = promisify(execFile);
@@ -246,3 +247,5 @@ it('a node out of service keeps its server, gets no other one, and no server goe
   await waitFor('Placement offers the node', async () => !(await isReserved()));
   await noAllocationsLeft(nova, uuid);
 }, 3_600_000);
+
+it('a snapshot becomes an image of Glance', () => tryGlanceOfSnapshots(folder, compute.cloud.keystone, compute.cloud.glance), 600_000);

@@ -57,6 +57,84 @@ function swap(change: Change = () => {}): Buffer {
   change(bytes);
   return bytes;
 }
+/** A table whose records 2, 3 and 6 count, a journal, and a map of the clusters. */
+const [TABLE, LOG, MAP] = [4 * 4096, 16 * 4096, 32 * 4096];
+interface NtfsParts {
+  readonly boot: Buffer;
+  readonly records: readonly Buffer[];
+  readonly log: Buffer;
+  readonly map: Buffer;
+}
+/** A file with one attribute: its value, or where its content is, in clusters. */
+function record(type: number, content: Buffer | readonly [length: number, first: number]): Buffer {
+  const bytes = Buffer.alloc(1024);
+  bytes.write('FILE', 'latin1');
+  bytes.writeUInt16LE(0x30, 4);
+  bytes.writeUInt16LE(3, 6);
+  bytes.writeUInt16LE(0x38, 0x14);
+  // An attribute with a name comes first, which does not count.
+  bytes.writeUInt32LE(type, 0x38);
+  bytes.writeUInt32LE(24, 0x3c);
+  bytes.writeUInt8(1, 0x41);
+  const at = 0x50;
+  bytes.writeUInt32LE(type, at);
+  if (Buffer.isBuffer(content)) {
+    bytes.writeUInt32LE(40, at + 4);
+    bytes.writeUInt16LE(24, at + 0x14);
+    content.copy(bytes, at + 24);
+  } else {
+    bytes.writeUInt32LE(80, at + 4);
+    bytes.writeUInt8(1, at + 8);
+    bytes.writeUInt16LE(64, at + 0x20);
+    bytes.writeUInt8(0x22, at + 64);
+    bytes.writeUInt16LE(content[0], at + 65);
+    bytes.writeInt16LE(content[1], at + 67);
+  }
+  // The last bytes of each half are in the update sequence.
+  for (const half of [1, 2]) {
+    bytes.copy(bytes, 0x30 + 2 * half, half * 512 - 2, half * 512);
+    bytes.writeUInt16LE(0x0707, half * 512 - 2);
+  }
+  bytes.writeUInt16LE(0x0707, 0x30);
+  return bytes;
+}
+/** A restart page. */
+function restart(page: Buffer, newest: number, { clients = 0, flags = 0 }): void {
+  page.write('RSTR', 'latin1');
+  page.writeUInt16LE(0x30, 0x18);
+  page.writeBigUInt64LE(BigInt(newest), 0x30);
+  page.writeUInt16LE(clients, 0x3c);
+  page.writeUInt16LE(flags, 0x3e);
+}
+function ntfs(change: (parts: NtfsParts) => void = () => {}): Buffer {
+  const boot = Buffer.alloc(512);
+  boot.write('NTFS    ', 3, 'latin1');
+  boot.writeUInt16LE(512, 0x0b);
+  boot.writeUInt8(8, 0x0d);
+  boot.writeBigUInt64LE(BigInt(SIZE / 512), 0x28);
+  boot.writeBigUInt64LE(BigInt(TABLE / 4096), 0x30);
+  boot.writeInt8(-10, 0x40);
+  const map = Buffer.alloc(4096, 0xff);
+  map.fill(0, 0, FREE / 4096 / 8);
+  const parts: NtfsParts = {
+    boot,
+    records: [record(0x80, [2, LOG / 4096]), record(0x70, Buffer.alloc(16)), record(0x80, [1, MAP / 4096])],
+    log: Buffer.alloc(8192, 0xff),
+    map,
+  };
+  change(parts);
+  const bytes = Buffer.alloc(MAP + 4096);
+  boot.copy(bytes);
+  [2, 3, 6].forEach((number, at) => parts.records[at]!.copy(bytes, TABLE + number * 1024));
+  parts.log.copy(bytes, LOG);
+  parts.map.copy(bytes, MAP);
+  return bytes;
+}
+const inUse = (pages: Buffer, clean: { readonly clients?: number; readonly flags?: number } = {}): void => {
+  pages.fill(0);
+  restart(pages, 5, { clients: 0xffff });
+  restart(pages.subarray(4096), 6, clean);
+};
 async function disk(...pieces: readonly (readonly [at: number, bytes: Buffer])[]): Promise<Device> {
   const device = await fileDevice(SIZE);
   for (const [at, bytes] of pieces) await device.write(bytes, at);
@@ -82,6 +160,9 @@ it.each<[string, Buffer, string, number]>([
   ['ext', ext(), 'ext', FREE],
   ['xfs', xfs(), 'xfs', FREE],
   ['swap', swap(), 'swap', SIZE - 4096],
+  ['ntfs', ntfs(), 'ntfs', FREE],
+  ['ntfs whose journal is closed', ntfs(({ log }) => inUse(log, { clients: 0xffff })), 'ntfs', FREE],
+  ['ntfs whose journal says that it is clean', ntfs(({ log }) => inUse(log, { flags: 2 })), 'ntfs', FREE],
 ])('leaves out what a file system does not use: %s', async (_, bytes, name, leftOut) => {
   const { partitions } = await found(await disk([0, bytes]));
   expect(partitions).toEqual([{ number: 0, start: 0, size: SIZE, file_system: name, blocks: 'used', left_out: leftOut, reason: null }]);
@@ -115,6 +196,24 @@ it.each<[string, readonly (readonly [number, Buffer])[], Parameters<typeof found
   ['groups are too many (xfs)', [[0, xfs((bytes) => bytes.writeUInt32BE(0xffffffff, 88))]], {}, 'its superblock makes no sense'],
   ['groups are missing (xfs)', [[0, xfs((bytes) => bytes.writeUInt32BE(9, 88))]], {}, 'a group of its blocks cannot be read'],
   ['groups have more than it has (xfs)', [[0, xfs((bytes) => bytes.writeBigUInt64BE(5n, 144))]], {}, 'its groups have more free blocks'],
+  ['system died (ntfs)', [[0, ntfs(({ records }) => records[1]!.writeUInt16LE(1, 0x50 + 34))]], {}, 'it was not unmounted'],
+  ['repair is needed (ntfs)', [[0, ntfs(({ records }) => records[1]!.writeUInt16LE(0x4000, 0x50 + 34))]], {}, 'it needs a repair'],
+  ['journal was not replayed (ntfs)', [[0, ntfs(({ log }) => inUse(log))]], {}, 'its journal has not been replayed'],
+  ['journal is damaged (ntfs)', [[0, ntfs(({ log }) => log.fill(0))]], {}, 'its journal has not been replayed'],
+  ['map differs from the list (ntfs)', [[0, ntfs(({ map }) => map.writeUInt8(1, 0))]], {}, `${FREE} bytes are listed as free`],
+  ['map is too short (ntfs)', [[0, ntfs(({ boot }) => boot.writeBigUInt64LE(BigInt(SIZE), 0x28))]], {}, 'its own files cannot be read'],
+  ['clusters are too many (ntfs)', [[0, ntfs(({ boot }) => boot.writeBigUInt64LE(2n ** 60n, 0x28))]], {}, 'its superblock makes no sense'],
+  ['sectors are absurd (ntfs)', [[0, ntfs(({ boot }) => boot.writeUInt16LE(7, 0x0b))]], {}, 'its superblock makes no sense'],
+  ['records are torn (ntfs)', [[0, ntfs(({ records }) => records[2]!.writeUInt16LE(1, 1022))]], {}, 'its own files cannot be read'],
+  ['records are missing (ntfs)', [[0, ntfs(({ records }) => records[2]!.fill(0))]], {}, 'its own files cannot be read'],
+  ['map is elsewhere (ntfs)', [[0, ntfs(({ records }) => records[2]!.writeUInt32LE(0x90, 0x50))]], {}, 'its own files cannot be read'],
+  [
+    'map is beyond its end (ntfs)',
+    [[0, ntfs(({ records }) => records[2]!.writeUInt16LE(0x7fff, 0x50 + 67))]],
+    {},
+    'its own files cannot be read',
+  ],
+  ['map has holes (ntfs)', [[0, ntfs(({ records }) => records[2]!.writeUInt8(0x02, 0x50 + 64))]], {}, 'its own files cannot be read'],
   ['version is unknown (swap)', [[0, swap((bytes) => bytes.writeUInt32LE(2, 1024))]], {}, 'it has an unknown version'],
   ['signature is that of a saved system', [[0, swap((bytes) => bytes.write('S1SUSPEND\0', 4086))]], {}, 'no file system that is known'],
   [

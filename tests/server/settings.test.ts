@@ -62,6 +62,37 @@ it('warns about the network interface neutron without Neutron', () => {
   expect([warned({}), warned(enabled), warned({ ...enabled, 'neutron.auth_type': 'password' })]).toEqual([false, true, false]);
 });
 
+it.each<readonly [string, Partial<LoadedOptions>, string]>([
+  [
+    'Glance without its options',
+    { 'snapshot.glance': true },
+    '[snapshot]glance = true needs Glance: set [glance]auth_type and its options',
+  ],
+  [
+    'two targets',
+    {
+      'snapshot.glance': true,
+      'glance.auth_type': 'password',
+      'snapshot.s3_endpoint': 'http://s3',
+      'snapshot.s3_access_key': 'a',
+      'snapshot.s3_secret_key': 'b',
+    },
+    '[snapshot]glance and [snapshot]s3_endpoint are both set: snapshots have one target',
+  ],
+  [
+    'S3 without a key',
+    { 'snapshot.s3_endpoint': 'http://s3', 'snapshot.s3_access_key': 'a' },
+    '[snapshot]s3_endpoint needs [snapshot]s3_secret_key',
+  ],
+  [
+    'a key without S3',
+    { 'snapshot.s3_secret_key': 'b' },
+    '[snapshot]s3_secret_key has no effect without [snapshot]s3_endpoint: set that, or remove the option',
+  ],
+])('checkOptions() refuses snapshots in %s', (_, changes, message) => {
+  expect(() => checkOptions(given(changes), ['conductor'], false, tmpdir())).toThrow(new StartError(message));
+});
+
 describe('checkOptions() on files of certificate authorities', () => {
   const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false, tmpdir());
   it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('refuses the start while the file of %s does not exist', (key) => {

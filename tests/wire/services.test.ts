@@ -10,6 +10,8 @@ interface Reply {
   /** A text is sent as it is. */
   readonly body?: object | string;
   readonly location?: string;
+  /** The header X-Subject-Token. */
+  readonly token?: string;
 }
 const SILENT: Reply = { status: 0 };
 const requests: { readonly line: string; readonly headers: IncomingMessage['headers']; readonly body: string }[] = [];
@@ -19,9 +21,9 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => void chunks.push(chunk));
   request.on('end', () => {
     requests.push({ line: `${request.method} ${request.url}`, headers: request.headers, body: Buffer.concat(chunks).toString() });
-    const { status, body, location } = replies.shift() ?? { status: 200, body: {} };
-    if (status !== 0)
-      response.writeHead(status, location === undefined ? {} : { location }).end(typeof body === 'string' ? body : JSON.stringify(body));
+    const { status, body, location, token } = replies.shift() ?? { status: 200, body: {} };
+    const more = { ...(location === undefined ? {} : { location }), ...(token === undefined ? {} : { 'x-subject-token': token }) };
+    if (status !== 0) response.writeHead(status, more).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
 });
 let url: string;
@@ -130,6 +132,18 @@ it.each([302, 404, 500])('stream and upload fail with status %i', async (status)
   replies = [{ status }, { status }];
   await expect(swift.stream('/a', {}, parts.signal)).rejects.toMatchObject(error);
   await expect(swift.upload('/a', { body: Readable.from([Buffer.from('x')]), size: 1 }, {}, parts.signal)).rejects.toMatchObject(error);
+  await swift.close();
+});
+it('an upload whose token is not accepted fails, and the next one has another token', async () => {
+  const named = { auth_type: 'password', auth_url: url, username: 'u', password: 'p', user_domain_id: 'd', endpoint_override: url };
+  const parts = { clock: { now: () => 0, sleep: async () => {} }, signal: new AbortController().signal };
+  const { swift } = createServices(Object.fromEntries(Object.entries(named).map(([name, value]) => [`swift.${name}`, value])), parts);
+  const issued = (token: string): Reply => ({ status: 201, token, body: { token: { expires_at: '2100-01-01T00:00:00Z' } } });
+  const upload = () => swift.upload('/a', { body: Readable.from([Buffer.from('x')]), size: 1 }, {}, parts.signal);
+  replies = [issued('one'), { status: 401 }, issued('two'), { status: 201 }];
+  await expect(upload()).rejects.toMatchObject({ status: 401 });
+  await upload();
+  expect(requests.map(({ headers }) => headers['x-auth-token'])).toEqual([undefined, 'one', undefined, 'two']);
   await swift.close();
 });
 it('request accepts a status that the caller lists', async () => {

@@ -45,6 +45,8 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** Concurrent requests; others wait. */
 const CONNECTIONS = 32;
 const CONNECT_TIMEOUT_MS = 10_000;
+/** A service answers an upload when its storage has all of it. */
+const UPLOAD_ANSWER_MS = 600_000;
 /** Of streamed responses: until the headers, and between two pieces of the body. */
 const STREAM_TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
 
@@ -82,7 +84,14 @@ export function createExchange(tls: TlsSettings): Exchange {
   const upload: Exchange['upload'] = async (url, { body, size }, headers, signal) => {
     const sized = { ...headers, 'content-length': String(size) };
     try {
-      const answer = await request(url, { dispatcher: streams, signal, method: 'PUT', headers: sized, body });
+      const answer = await request(url, {
+        dispatcher: streams,
+        signal,
+        method: 'PUT',
+        headers: sized,
+        body,
+        headersTimeout: UPLOAD_ANSWER_MS,
+      });
       await answer.body.dump();
       return answer.statusCode;
     } finally {

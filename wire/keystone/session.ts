@@ -210,7 +210,10 @@ export function createKeystoneSession(settings: KeystoneSettings, parts: Session
     async upload(service, path, upload, headers, signal) {
       const token = await ownToken(signal);
       const url = `${urlOf(service, token)}${path}`;
-      return exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
+      const status = await exchange.upload(url, upload, { ...headers, 'x-auth-token': token.id }, signal).catch(throwUnreachable(url));
+      // The next upload has another token.
+      if (status === 401 && own === token) own = undefined;
+      return status;
     },
     request: (service, path, request, signal) =>
       withToken(service, path, request.headers, signal, (url, headers) => send(url, { ...request, headers }, { signal })),

@@ -1,6 +1,8 @@
 /** Images of Glance (Image API v2). */
 import { isObject } from '../../model/json';
-import type { ServiceCall, ServiceClient } from '../keystone/services';
+import type { Upload } from '../keystone/exchange';
+import { ServiceError, type ServiceCall, type ServiceClient } from '../keystone/services';
+import { timeoutSignal } from '../timeout-signal';
 
 export interface GlanceImage {
   readonly id: string;
@@ -87,6 +89,46 @@ export function parseImage(body: unknown): GlanceImage | undefined {
 /** @throws ServiceError */
 export async function showImage(glance: ServiceClient, id: string, call: ServiceCall): Promise<GlanceImage | undefined> {
   return parseImage((await glance.request(`/images/${id}`, call)).body);
+}
+
+/** An image without data yet. */
+interface NewImage {
+  readonly id: string;
+  readonly name: string;
+  /** The id of a project. Null: that of this program. */
+  readonly owner: string | null;
+  readonly visibility: 'private' | 'public';
+  readonly diskFormat: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+/** @throws ServiceError */
+export async function createImage(glance: ServiceClient, image: NewImage, call: ServiceCall): Promise<void> {
+  const { id, name, owner, visibility, diskFormat, properties } = image;
+  const body = {
+    ...properties,
+    id,
+    name,
+    visibility,
+    disk_format: diskFormat,
+    container_format: 'bare',
+    ...(owner === null ? {} : { owner }),
+  };
+  const made = parseImage((await glance.request('/images', { ...call, method: 'POST', body })).body);
+  if (made?.id !== id) throw new ServiceError('glance', 'failing', 'the response is not the image that was created');
+}
+
+const UPLOAD_BASE_MS = 600_000;
+/** A service that takes less than this is as good as unreachable. */
+const UPLOAD_BYTES_PER_MS = 500;
+/** Sends the data of an image that has none. @throws ServiceError */
+export async function uploadImage(glance: ServiceClient, id: string, upload: Upload, signal: AbortSignal): Promise<void> {
+  const limit = timeoutSignal(UPLOAD_BASE_MS + Math.ceil(upload.size / UPLOAD_BYTES_PER_MS), signal);
+  await glance.upload(`/images/${id}/file`, upload, { 'content-type': 'application/octet-stream' }, limit);
+}
+
+/** An image that is not there is no error. @throws ServiceError */
+export async function deleteImage(glance: ServiceClient, id: string, call: ServiceCall): Promise<void> {
+  await glance.request(`/images/${id}`, { ...call, method: 'DELETE', accept: [404] });
 }
 
 /** The projects that a shared image is for. @throws ServiceError */

@@ -712,6 +712,30 @@ describe('a flow that waits', () => {
     const after = await wake(given, why);
     expect([after.events, after.node().last_error]).toEqual([events, error]);
   });
+  it.each<[string, 'heartbeat' | 'poll' | 'silence', object, string | null]>([
+    ['fails after a boot request', 'silence', { HTTP: '2026-02-03T04:01:00.000Z' }, 'The machine booted again while the step ran'],
+    ['fails after a request by TFTP', 'silence', { TFTP: '2026-02-03T04:01:00.000Z' }, 'The machine booted again while the step ran'],
+    ['waits after its own boot', 'silence', { HTTP: '2026-02-03T03:59:00.000Z' }, null],
+    ['waits after a renewal of its lease', 'silence', { DHCP: '2026-02-03T04:01:00.000Z' }, null],
+    ['waits if it was asked because a step is timed', 'poll', { HTTP: '2026-02-03T04:01:00.000Z' }, null],
+  ])('a step in an agent that does not answer %s', async (_, why, requests, error) => {
+    const contents = { store: { defaultConfigs: { ofNode: async () => [] }, boots: { requestsOf: async () => requests } } };
+    const given = waiting({
+      driver: withDeploy({ onHeartbeat: no('x') }),
+      contents: contents as never,
+      node: {
+        driver_internal_info: {
+          deploy_steps: LIST,
+          deploy_step_index: 0,
+          steps_validated: true,
+          agent_last_heartbeat: '2026-02-03T04:00:00.000000',
+        },
+      },
+    });
+    const { last_error: said } = (await wake(given, why)).node();
+    if (error === null) expect(said).toBeNull();
+    else expect(said).toContain(error);
+  });
   const reserved = (args?: object) =>
     waiting(
       { node: { driver_internal_info: { deploy_steps: [], deploy_step_index: 0, steps_validated: true } } },

@@ -51,6 +51,14 @@ function xfs(name: string): string {
   return path;
 }
 
+/** With files; what was there before is in the free clusters. */
+function ntfs(name: string, ...options: readonly string[]): string {
+  const path = emptyDisk(name);
+  sh('mkntfs', '-F', '-Q', '-q', ...options, path);
+  for (let number = 0; number < 40; number++) sh('ntfscp', '-q', path, join(folder, `files/kept-${number}`), `kept-${number}`);
+  return path;
+}
+
 /** Saves a disk, and writes the image to another one. */
 async function copied(path: string) {
   const device = await openDevice({ path, size: statSync(path).size, sectorSize: 512, mode: 'read' });
@@ -104,6 +112,56 @@ it('saves what XFS uses', async () => {
   expect(bytes).toBeLessThan(40 * MiB);
   sh('xfs_repair', '-n', '-f', copy);
   expect(sameUsed(path, copy, free)).toBe(true);
+});
+
+it.each([
+  ['NTFS', []],
+  ['NTFS with large clusters', ['-c', '65536']],
+  ['NTFS with small clusters', ['-c', '512', '-s', '512']],
+])('saves what %s uses', async (name, options) => {
+  const path = ntfs(name.replaceAll(' ', '-'), ...options);
+  const { partitions, free, copy, bytes } = await copied(path);
+  expect(partitions).toMatchObject([{ file_system: 'ntfs', blocks: 'used', reason: null }]);
+  expect(partitions[0]!.left_out).toBeGreaterThan(SIZE * 0.75);
+  expect(bytes).toBeLessThan(40 * MiB);
+  sh('ntfsinfo', '-m', copy);
+  for (const number of [1, 20, 39]) {
+    const content = execFileSync('ntfscat', [copy, `kept-${number}`], { maxBuffer: MiB });
+    expect(sum(content)).toBe(sum(readFileSync(join(folder, `files/kept-${number}`))));
+  }
+  expect(sameUsed(path, copy, free)).toBe(true);
+});
+
+it.each<[string, (bytes: Buffer) => void, string]>([
+  [
+    'that was not unmounted',
+    (bytes) => {
+      // The flags of the volume, in record 3 of the table that mkntfs puts into the fourth cluster.
+      const record = bytes.subarray(4 * 4096 + 3 * 1024);
+      let at = record.readUInt16LE(0x14);
+      while (record.readUInt32LE(at) !== 0x70) at += record.readUInt32LE(at + 4);
+      record[at + record.readUInt16LE(at + 0x14) + 10]! |= 1;
+    },
+    'it was not unmounted',
+  ],
+  [
+    'whose journal is in use',
+    (bytes) => {
+      const empty = bytes.indexOf(Buffer.alloc(8192, 0xff));
+      bytes.fill(0, empty, empty + 8192).write('RSTR', empty, 'latin1');
+      bytes.writeUInt16LE(0x30, empty + 0x18);
+    },
+    'its journal has not been replayed',
+  ],
+])('reads all of an NTFS %s', async (_, spoil, reason) => {
+  const path = emptyDisk('spoilt');
+  sh('mkntfs', '-F', '-Q', '-q', path);
+  const bytes = readFileSync(path);
+  spoil(bytes);
+  writeFileSync(path, bytes);
+  const { partitions, copy } = await copied(path);
+  expect(partitions).toMatchObject([{ file_system: 'ntfs', blocks: 'all', left_out: 0, reason }]);
+  expect(sameUsed(path, copy, [])).toBe(true);
 });
 
 it('saves the header of a swap area', async () => {
