@@ -28,7 +28,10 @@ export function agentFaultsPage(): string {
     '|---|---|---|---|',
     ...rows.map(([{ name, put }, where], index) => `| ${index + 1} | ${cell(name)} | ${cell(put)} | ${where} |`),
     ...rows.flatMap(([{ name, text, textInQemu: inQemu }], index) => [
-      ...['', `### ${index + 1}. ${title(name)}`, '', ...block(text)],
+      '',
+      `### ${index + 1}. ${title(name)}`,
+      '',
+      ...block(text),
       ...(inQemu ? ['', 'In QEMU, whose network takes connections for the machine:', '', ...block(inQemu)] : []),
     ]),
     '',
