@@ -62,12 +62,17 @@ it('there are never two holders while many reserve and release', async () => {
   expect(turns).toBeGreaterThan(1);
 });
 
+/** The node as stored: a reservation returns more than that. */
+const reserved = async (uuid: string, host: string) => {
+  await nodes().reserve(uuid, host);
+  return nodes().find(uuid);
+};
 describe('a holder whose reservation was taken over', () => {
   const takenOver = async () => {
     const node = await make();
     const old = await nodes().reserve(node.uuid, 'slow');
     await nodes().releaseAll('slow');
-    const successor = await nodes().reserve(node.uuid, 'quick');
+    const successor = await reserved(node.uuid, 'quick');
     return { uuid: node.uuid, old: old.lock_fence, successor };
   };
   it.each<[string, (uuid: string, fence: number) => Promise<unknown>]>([
@@ -104,8 +109,8 @@ it('releaseAll ends the reservations of one host and returns the nodes as they w
   await database.clear();
   const [first, second, other] = [await make(), await make(), await make()];
   await make();
-  const before = [await nodes().reserve(first.uuid, 'mine'), await nodes().reserve(second.uuid, 'mine')];
-  const theirs = await nodes().reserve(other.uuid, 'theirs');
+  const before = [await reserved(first.uuid, 'mine'), await reserved(second.uuid, 'mine')];
+  const theirs = await reserved(other.uuid, 'theirs');
   expect([...(await nodes().releaseAll('mine'))].sort((a, b) => a.id - b.id)).toEqual(before);
   expect(await nodes().releaseAll('mine')).toEqual([]);
   expect(await nodes().find(first.uuid)).toMatchObject({ reservation: null, lock_fence: 1, revision: 3 });
