@@ -80,7 +80,7 @@ export async function keepInGlance(given: Given): Promise<void> {
   const { uuid, node_uuid: node, owner, public: isPublic, image_id: earlier } = snapshot;
   if (earlier !== null) {
     const image = await shown(glance, earlier, signal);
-    if (image?.status === 'active' && (await difference(image, given)) === undefined) return;
+    if (image && (await difference(image, given)) === undefined) return;
     await deleteImage(glance, earlier, { signal });
   }
   const id = newId();
