@@ -1,29 +1,29 @@
-// Generated from the files in this folder by `npm run types`: do not edit.
+// Generated from the files in these folders by `npm run types`: do not edit.
 import type { Knex } from 'knex';
-import { up as firstTables } from './0001_first_tables';
-import { up as wholeApi } from './0002_whole_api';
-import { up as revisions } from './0003_revisions';
-import { up as flagsWithoutValue } from './0004_flags_without_value';
-import { up as events } from './0005_events';
-import { up as conductorInstances } from './0006_conductor_instances';
-import { up as media } from './0007_media';
-import { up as hardware } from './0008_hardware';
-import { up as discoveredAddresses } from './0009_discovered_addresses';
-import { up as introspections } from './0010_introspections';
-import { up as inventoryFiles } from './0011_inventory_files';
-import { up as bootTokens } from './0012_boot_tokens';
-import { up as apiTokens } from './0013_api_tokens';
-import { up as owners } from './0014_owners';
-import { up as leaseAddresses } from './0015_lease_addresses';
-import { up as bootRequests } from './0016_boot_requests';
-import { up as stateCounts } from './0017_state_counts';
-import { up as images } from './0018_images';
-import { up as mediaInSwift } from './0019_media_in_swift';
-import { up as parents } from './0020_parents';
-import { up as outOfService } from './0021_out_of_service';
-import { up as defaultConfigs } from './0022_default_configs';
-import { up as snapshots } from './0023_snapshots';
-import { up as residentAgents } from './0024_resident_agents';
+import { up as firstTables } from './000/0001_first_tables';
+import { up as wholeApi } from './000/0002_whole_api';
+import { up as revisions } from './000/0003_revisions';
+import { up as flagsWithoutValue } from './000/0004_flags_without_value';
+import { up as events } from './000/0005_events';
+import { up as conductorInstances } from './000/0006_conductor_instances';
+import { up as media } from './000/0007_media';
+import { up as hardware } from './000/0008_hardware';
+import { up as discoveredAddresses } from './000/0009_discovered_addresses';
+import { up as introspections } from './001/0010_introspections';
+import { up as inventoryFiles } from './001/0011_inventory_files';
+import { up as bootTokens } from './001/0012_boot_tokens';
+import { up as apiTokens } from './001/0013_api_tokens';
+import { up as owners } from './001/0014_owners';
+import { up as leaseAddresses } from './001/0015_lease_addresses';
+import { up as bootRequests } from './001/0016_boot_requests';
+import { up as stateCounts } from './001/0017_state_counts';
+import { up as images } from './001/0018_images';
+import { up as mediaInSwift } from './001/0019_media_in_swift';
+import { up as parents } from './002/0020_parents';
+import { up as outOfService } from './002/0021_out_of_service';
+import { up as defaultConfigs } from './002/0022_default_configs';
+import { up as snapshots } from './002/0023_snapshots';
+import { up as residentAgents } from './002/0024_resident_agents';
 
 export interface Migration {
   readonly name: string;
@@ -33,7 +33,7 @@ export interface Migration {
 
 /**
  * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
- * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
+ * corrects it. Each folder has ten numbers. Names have no extension, because the same migrations run from TypeScript and from the build.
  */
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_first_tables', up: firstTables },

@@ -65,15 +65,20 @@ export const NEWEST_MINOR = ${info.version.split('.')[1]};
 ${RESOURCES.map(resource).join('\n\n')}
 `;
 
-const names = readdirSync(join(root, 'migrations'))
-  .filter((file) => /^\d{4}_\w+\.ts$/.test(file))
+/** The folder of ten migrations has the first three digits of their numbers. @param {string} name */
+const pathOf = (name) => `${name.slice(0, 3)}/${name}`;
+const found = readdirSync(join(root, 'migrations'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => /^\d{3}\/\d{4}_\w+\.ts$/.test(file))
   .map((file) => file.replace('.ts', ''))
   .toSorted();
+const names = found.map((path) => path.slice('000/'.length));
+const elsewhere = found.find((path, index) => path !== pathOf(names[index] ?? ''));
+if (elsewhere !== undefined) throw new Error(`migrations/${elsewhere}.ts belongs into the folder of its first three digits`);
 /** `0002_whole_api`: `wholeApi`. @param {string} name */
 const functionOf = (name) => name.replace(/^\d+_/, '').replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
-const migrations = `// Generated from the files in this folder by \`npm run types\`: do not edit.
+const migrations = `// Generated from the files in these folders by \`npm run types\`: do not edit.
 import type { Knex } from 'knex';
-${names.map((name) => `import { up as ${functionOf(name)} } from './${name}';`).join('\n')}
+${names.map((name) => `import { up as ${functionOf(name)} } from './${pathOf(name)}';`).join('\n')}
 
 export interface Migration {
   readonly name: string;
@@ -83,7 +88,7 @@ export interface Migration {
 
 /**
  * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
- * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
+ * corrects it. Each folder has ten numbers. Names have no extension, because the same migrations run from TypeScript and from the build.
  */
 export const MIGRATIONS: readonly Migration[] = [
 ${names.map((name) => `  { name: '${name}', up: ${functionOf(name)} },`).join('\n')}

@@ -382,7 +382,10 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
     'wire/urls',
   ],
-  migrations: [],
+  migrations: ['migrations/000', 'migrations/001', 'migrations/002'],
+  'migrations/000': [],
+  'migrations/001': [],
+  'migrations/002': [],
   metal3: [
     'api/auth/http-basic',
     'api/http/errors',

@@ -55,7 +55,7 @@ export interface NodeLists {
   shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
 }
 
-/** The condition of an index (migrations/0021_out_of_service.ts). */
+/** The condition of an index (migrations/002/0021_out_of_service.ts). */
 const OUT_OF_SERVICE = `(out_of_service <> '{}')`;
 
 /** @param find reads the node that a marker names */

@@ -44,7 +44,7 @@ export const NODE_COLUMNS: Columns<NodeRecord> = {
   ...SHARED_COLUMNS,
   lock_fence: 'integer',
   driver_internal_info: 'jsonb',
-  // Triggers read these (migrations/0005_events.ts).
+  // Triggers read these (migrations/000/0005_events.ts).
   clean_step: 'jsonb',
   deploy_step: 'jsonb',
   service_step: 'jsonb',

@@ -118,7 +118,10 @@ export const otherDatabase = (connection: string, name: string): string =>
 function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
-  for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .sort())
+    hash.update(file).update(readFileSync(join(folder, file)));
   for (const file of ['embedded.ts', 'installation.ts', 'roles.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
   hash.update(
     readFileSync(join(project, 'package.json'), 'utf8')
