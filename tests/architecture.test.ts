@@ -382,10 +382,11 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
     'wire/urls',
   ],
-  migrations: ['migrations/000', 'migrations/001', 'migrations/002'],
+  migrations: ['migrations/000', 'migrations/001', 'migrations/002', 'migrations/003'],
   'migrations/000': [],
   'migrations/001': [],
   'migrations/002': [],
+  'migrations/003': [],
   metal3: [
     'api/auth/http-basic',
     'api/http/errors',

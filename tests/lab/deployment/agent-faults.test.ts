@@ -159,13 +159,14 @@ async function untilQuiet(): Promise<void> {
 async function failureOf(fault: MachineFault): Promise<string> {
   await prepare(fault);
   await fault.before?.(parts);
+  // The agent of the deployment before would take the token of this one.
+  await machine.guest('mv /bin/agent /bin/agent-away; kill -9 $(pidof agent)');
   await call('PUT', `/v1/nodes/${node}/states/provision`, {
     target: 'active',
     ...(fault.steps ? { deploy_steps: fault.steps } : {}),
   });
   await reach('wait call-back');
-  // Each deployment has an agent of its own: that of the one before has another token.
-  await machine.guest('rm -f /run/agent-identity.json /run/agent.log; kill -CONT $(pidof agent); kill -9 $(pidof agent)');
+  await machine.guest('rm -f /run/agent-identity.json /run/agent.log; mv /bin/agent-away /bin/agent');
   const during = fault.during ?? (fault.ends && ENDS[fault.ends]);
   if (during) {
     await untilQuiet();
