@@ -34,6 +34,7 @@ import { residentAgentHandlers } from './resources/resident-agents';
 import { rootHandlers } from './resources/root';
 import { runbookHandlers } from './resources/runbooks';
 import { shardHandlers } from './resources/shards';
+import { erasureHandlers } from './resources/erasures';
 import { snapshotHandlers } from './resources/snapshots';
 import { stateCountHandlers } from './resources/state-counts';
 import { vendorHandlers } from './resources/vendor-passthru';
@@ -77,6 +78,7 @@ export const handlers: Handlers = {
   ...runbookHandlers,
   ...shardHandlers,
   ...snapshotHandlers,
+  ...erasureHandlers,
   ...stateCountHandlers,
   ...vendorHandlers,
   ...volumeHandlers,

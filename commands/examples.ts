@@ -40,6 +40,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'snapshot list': ['bloomery snapshot list --node node-1'],
   'snapshot show': ['bloomery snapshot show UUID --json'],
   'snapshot delete': ['bloomery snapshot delete UUID'],
+  erasures: ['bloomery erasures list'],
+  'erasures list': ['bloomery erasures list --node node-1', 'bloomery erasures list --serial S4EWNX0R123456'],
+  'erasures show': ['bloomery erasures show UUID'],
+  'erasures save': ['bloomery erasures save UUID --to /srv/certificates'],
+  'erasures verify': ['bloomery erasures verify UUID.json --key site.pem'],
   'out-of-service': [
     "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
     'bloomery out-of-service node-1 --end',

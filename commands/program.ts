@@ -7,6 +7,8 @@ import { addConfigCommand } from './config';
 import { addDatabaseCommands } from './db';
 import { addDefaultConfigCommands } from './default-config';
 import { addDemoCommand } from './demo';
+import { addErasureCommands } from './disks/erasures';
+import { addSnapshotCommands } from './disks/snapshot';
 import { addExamples } from './examples';
 import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
@@ -18,7 +20,6 @@ import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
 import { addResidentCommands } from './resident';
-import { addSnapshotCommands } from './snapshot';
 import { addTokenCommands } from './token';
 import { addStepsCommand } from './steps';
 import { addWhyCommand } from './why';
@@ -40,6 +41,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addDefaultConfigCommands,
   addResidentCommands,
   addSnapshotCommands,
+  addErasureCommands,
   addOutOfServiceCommand,
   addPolicyCommands,
   addSimulateCommand,

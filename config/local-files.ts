@@ -45,6 +45,7 @@ export const OWN_FILES = [
   'inspector.known_accelerators',
   'inventory.directory',
   'snapshot.directory',
+  'erasure.signing_key',
   'inspection_rules.built_in_rules',
   'discoverd.cafile',
   'discoverd.certfile',

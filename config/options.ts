@@ -676,6 +676,8 @@ export const OPTIONS = [
   { section: 'snapshot', name: 's3_access_key', kind: 'string', default: null, ours: true, help: 'Access key of the S3 server.' },
   { section: 'snapshot', name: 's3_secret_key', kind: 'string', default: null, secret: true, ours: true, help: 'Secret key of the S3 server.' },
   { section: 'snapshot', name: 's3_url_duration', kind: 'integer', default: 3600, min: 60, max: 604800, ours: true, help: 'Seconds for which the URL of a snapshot is valid that an agent gets. An agent must begin to read the image within this time.' },
+  { section: 'erasure', name: 'signing_key', kind: 'string', default: null, ours: true, help: 'File with the private key that signs certificates of erasure (PEM, ECDSA P-256 or Ed25519). All conductors of a site need the same key. Default: erasure-key.pem in the state directory, which the server makes.' },
+  { section: 'erasure', name: 'keep_days', kind: 'integer', default: 3650, min: 0, ours: true, help: 'Days for which certificates of erasure are kept. 0: for ever.' },
   { section: 'recorder', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Accept hardware records that recorders on running hosts push (docs/recorder.md). If the server builds the config drive of an instance, the config drive contains a token for the recorder.' },
   { section: 'recorder', name: 'interval', kind: 'integer', default: 300, min: 10, ours: true, help: 'Seconds between two pushes of a recorder. The config drive tells the recorder this value.' },
   { section: 'recorder', name: 'stale_after', kind: 'integer', default: 900, min: 1, ours: true, help: 'Seconds without a push after which a hardware record is stale.' },
@@ -729,6 +731,7 @@ type Resolved =
   | 'DEFAULT.my_ip'
   | 'DEFAULT.state_path'
   | 'snapshot.directory'
+  | 'erasure.signing_key'
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'

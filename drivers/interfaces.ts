@@ -120,6 +120,8 @@ export interface Task {
     percent: number,
     bytes?: { readonly done: number; readonly of: number },
   ): Promise<void>;
+  /** Issues the certificate of a step of the agent that erased disks, once for each command. Throws an Error if it cannot be signed. */
+  certifyErasure(report: { readonly step: string; readonly command: string; readonly result: unknown }): Promise<void>;
   /** Replaces the node's BIOS settings by these. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Saves the firmware of these components; others stay as they were. */

@@ -3,6 +3,18 @@
  * A row for a key is all that its part needs. Keys without a row are compile errors. A database that was imported from Ironic may have values
  * of other types, and keys of drivers that are not here.
  */
+import type { EraseChoice } from './agent/erasure';
+import type { JsonObject } from './json';
+
+interface EraseRequest {
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly request_id: string | null;
+  readonly requested_at: string;
+  readonly instance_uuid: string | null;
+  readonly instance_name: string | null;
+  readonly lessee: string | null;
+}
 /** The part of the program that writes the key. `ironic`: only an imported database has it. */
 type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
 
@@ -75,6 +87,10 @@ export const INTERNAL_INFO = {
   clean_step_index: row<number>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   clean_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['clean end'], becomes: null }),
   cleaning_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  /** What a request chose for the disks: until an automated cleaning has ended well, so that one that is tried again keeps to it. */
+  erase_choice: row<{ readonly erase?: EraseChoice; readonly keep?: readonly JsonObject[] }>({ owner: 'conductor' }),
+  /** Who asked for the cleaning, and of which instance: for certificates of erasure. */
+  erase_request: row<EraseRequest>({ owner: 'conductor' }),
   /** Cleaning has not begun, because the node is out of service. */
   cleaning_held: row<boolean>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   /** The steps come from a client or a runbook, and not from the priorities of the driver and the agent. */

@@ -1,4 +1,5 @@
 /** The context of commands and steps: the machine, and its node. */
+import { keepOf, keptDisks } from '../model/agent/erasure';
 import { rootDisk } from '../model/agent/root-disk';
 import { concerning, describeDisks } from '../model/agent/subject';
 import { retry, type Clock } from '../model/clock';
@@ -61,6 +62,7 @@ export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[
   openToWrite(disk, {
     ...patience(machine),
     media: mediaOf(machine),
+    kept: keptDisks(disksOf(machine), keepOf(machine.state.node)).kept.map(({ name }) => name),
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
   });
 

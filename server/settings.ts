@@ -61,6 +61,7 @@ export function resolveOptions(
     'dhcp.dhcp_provider': options['dhcp.dhcp_provider'] ?? 'none',
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'snapshot.directory': resolve(options['snapshot.directory'] ?? join(stateDir, 'snapshots')),
+    'erasure.signing_key': resolve(options['erasure.signing_key'] ?? join(stateDir, SIGNING_KEY)),
     'boot.cache_root': join(stateDir, 'cache'),
     'files.own': ownFiles(options, resolve(stateDir)),
     'files.boot': bootFiles(options),
@@ -70,6 +71,8 @@ export function resolveOptions(
   };
 }
 
+/** The site's key, in the state directory, if no option names another. */
+const SIGNING_KEY = 'erasure-key.pem';
 /** Before the ports are open, an option's own port stands for them. */
 export const resolveConfigured = (options: LoadedOptions, stateDir: string): Options =>
   resolveOptions(options, stateDir, { api: options['api.port'], http: options['boot.http_port'], https: options['boot.https_port'] });

@@ -37,7 +37,7 @@ export interface Operations {
   readonly endOutOfService: Operation<{ node_ident: string }, None, unknown>;
   readonly showStates: Operation<{ node_ident: string }, None, unknown>;
   readonly setPower: Operation<{ node_ident: string }, { target: string | null; timeout?: number | null }, unknown>;
-  readonly setProvision: Operation<{ node_ident: string }, { target: string | null; configdrive?: JsonObject | string | null; clean_steps?: readonly unknown[] | null; deploy_steps?: readonly unknown[] | null; rescue_password?: string | null; disable_ramdisk?: boolean | null; service_steps?: readonly unknown[] | null; runbook?: string | null }, unknown>;
+  readonly setProvision: Operation<{ node_ident: string }, { target: string | null; configdrive?: JsonObject | string | null; clean_steps?: readonly unknown[] | null; deploy_steps?: readonly unknown[] | null; rescue_password?: string | null; disable_ramdisk?: boolean | null; service_steps?: readonly unknown[] | null; runbook?: string | null; erase?: string | null; keep?: readonly unknown[] | null }, unknown>;
   readonly setRaidConfig: Operation<{ node_ident: string }, None, unknown>;
   readonly setBootMode: Operation<{ node_ident: string }, { target: string | null }, unknown>;
   readonly setSecureBoot: Operation<{ node_ident: string }, { target: boolean | null }, unknown>;
@@ -176,6 +176,8 @@ export interface Operations {
   readonly showDefaultConfig: Operation<{ default_config_uuid: string }, { fields?: readonly string[] }, unknown>;
   readonly updateDefaultConfig: Operation<{ default_config_uuid: string }, None, readonly PatchOperation[]>;
   readonly deleteDefaultConfig: Operation<{ default_config_uuid: string }, None, unknown>;
+  readonly listErasures: Operation<None, { node?: string; serial?: string; marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[] }, unknown>;
+  readonly showErasure: Operation<{ erasure_uuid: string }, None, unknown>;
   readonly listNodeSnapshots: Operation<{ node_ident: string }, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean }, unknown>;
   readonly createSnapshot: Operation<{ node_ident: string }, None, unknown>;
   readonly listSnapshots: Operation<None, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean }, unknown>;

@@ -5,6 +5,7 @@ import { reasonOf } from '../../model/errors';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
 import type { Context } from '../core/context';
 import { trimEvents } from './events';
+import { trimErasures } from '../core/erasures';
 import { trimHistory } from '../core/history';
 import { endLateIntrospections } from '../introspection/unfinished';
 import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-periodics';
@@ -82,6 +83,11 @@ export const PERIODICS: readonly Periodic[] = [
     name: 'snapshots',
     every: (options) => options['snapshot.check_interval'],
     run: async (context) => ((await context.isOwnWork('snapshots')) ? tendSnapshots(context) : undefined),
+  },
+  {
+    name: 'old certificates of erasure',
+    every: () => 3600,
+    run: async (context) => ((await context.isOwnWork('old certificates of erasure')) ? trimErasures(context) : undefined),
   },
   {
     name: 'old changes of hardware',

@@ -23,5 +23,6 @@ export const PAGE_POLICIES = [
   ...of('runbook', 'list', 'create', 'update', 'delete'),
   ...of('allocation', 'list', 'create', 'update', 'delete'),
   ...of('snapshot', 'list', 'update', 'delete'),
+  'erasure:list',
 ] as const;
 export type PagePolicy = (typeof PAGE_POLICIES)[number];

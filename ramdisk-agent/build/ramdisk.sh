@@ -6,8 +6,8 @@
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
-# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli ipmitool efibootmgr dmidecode udev partclone xfsprogs
-# (and apt itself). Those of multipath are unpacked too: installed, they would start a service on this host.
+# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone xfsprogs
+# (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this host has it. Those of multipath are unpacked too: installed, they would start a service on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
@@ -17,7 +17,7 @@ multipath=$project/.cache/multipath
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs; do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs; do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
 if [ -n "$missing" ]; then
@@ -65,7 +65,7 @@ fi
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
-tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
+tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v sg_sanitize) $(command -v sg_opcodes) $(command -v sedutil-cli || true) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
   $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
@@ -108,7 +108,7 @@ ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
 done | cat - <(echo "$zstd") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done

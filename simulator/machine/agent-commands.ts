@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
+import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../model/agent/erasure';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
@@ -56,14 +57,55 @@ const VERSION = { [MANAGER]: '1.0' };
 const LEAVE_DELAY_MS = 50;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
-const erase = async (host: AgentHost, params: JsonObject): Promise<null> => {
-  for (const { name } of usableDisks(host.inventory.disks ?? [], object(params['node']))) host.setContent(name, undefined);
-  return null;
-};
+/** What the disks of the simulated machine claim: an NVMe disk knows the cryptographic format. */
+const METHOD_OF = {
+  metadata: () => 'metadata',
+  express: (disk) => (disk.startsWith('/dev/nvme') ? 'nvme-format-crypto' : 'metadata'),
+  full: (disk) => (disk.startsWith('/dev/nvme') ? 'nvme-format-crypto' : 'write-zeroes'),
+} as const satisfies Readonly<Record<string, (disk: string) => EraseMethodName>>;
+/** As our own agent does it (docs/erase.md). */
+const erase =
+  (how: keyof typeof METHOD_OF): AgentStep['run'] =>
+  async (host, params) => {
+    const { inventory, clock } = host;
+    const disks = inventory.disks ?? [];
+    const node = object(params['node']);
+    const { kept, unmatched } = keptDisks(disks, keepOf(node));
+    if (unmatched.length > 0)
+      throw new AgentError(
+        'BlockDeviceEraseError',
+        `No disk matches ${JSON.stringify(unmatched)}, which is to be kept: nothing was erased`,
+      );
+    const erased = usableDisks(disks, node);
+    const at = new Date(clock.now()).toISOString();
+    for (const { name } of erased) host.setContent(name, undefined);
+    const reported = disks.map((disk): ErasedDisk => {
+      const { name, serial, wwn, model, size } = disk;
+      const facts = { name, serial: serial ?? null, wwn: wwn ?? null, model: model ?? null, size, overwrite_seconds: null, sample: null };
+      return erased.includes(disk)
+        ? { ...facts, method: METHOD_OF[how](name), skipped: null, started_at: at, ended_at: at, seconds: 0 }
+        : {
+            ...facts,
+            method: null,
+            skipped: kept.includes(disk) ? 'kept' : 'skip_block_devices',
+            started_at: null,
+            ended_at: null,
+            seconds: null,
+          };
+    });
+    return { erased_disks: reported };
+  };
 
 const STEPS: readonly AgentStep[] = [
-  { step: 'erase_devices_metadata', interface: 'deploy', priority: { clean: 99, deploy: 0, service: 0 }, abortable: true, run: erase },
-  { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase },
+  {
+    step: 'erase_devices_metadata',
+    interface: 'deploy',
+    priority: { clean: 99, deploy: 0, service: 0 },
+    abortable: true,
+    run: erase('metadata'),
+  },
+  { step: 'erase_devices_express', interface: 'deploy', priority: { clean: 0 }, abortable: true, run: erase('express') },
+  { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase('full') },
   {
     step: 'write_image',
     interface: 'deploy',

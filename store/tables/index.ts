@@ -17,6 +17,7 @@ import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { defaultConfigsOn } from './default-configs';
 import { discoveriesOn } from './discoveries';
+import { erasuresOn } from './erasures';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
@@ -80,6 +81,7 @@ export const TABLES = {
     table: 'snapshots',
     columns: fields.SNAPSHOT_FIELDS,
   }),
+  erasures: erasuresOn,
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',
     columns: fields.INSPECTION_RULE_FIELDS,

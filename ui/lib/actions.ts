@@ -74,6 +74,11 @@ async function setImage(
   const patch = imagePatch(before, image);
   if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
 }
+const AS_SET = 'as the server and the node say';
+const ERASURE: readonly Input[] = [
+  { name: 'erase', title: 'Erase the disks', kind: 'choice', choices: [AS_SET, 'none', 'metadata', 'express', 'full'] },
+  { name: 'keep', title: 'Disks to keep, as a list of hints, such as [{"serial": "S4EWNX0R123456"}]', kind: 'text' },
+];
 const STEPS = '[\n  {"interface": "deploy", "step": "erase_devices_metadata"}\n]';
 /** The verbs of PUT …/states/provision. */
 const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
@@ -90,8 +95,13 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   rebuild: { title: 'Rebuild', effect: 'The image is written to the disk again.', inputs: IMAGE, before: setImage, isDangerous: true },
   deleted: {
     title: 'Undeploy',
-    effect: 'The instance is removed, and the machine is cleaned if automated cleaning is on.',
+    effect: 'The instance is removed, and the machine is cleaned if automated cleaning is on, or if you choose how the disks are erased.',
     isDangerous: true,
+    inputs: ERASURE,
+    body: ({ erase = '', keep = '' }) => ({
+      ...(erase === '' || erase === AS_SET ? {} : { erase }),
+      ...(keep.trim() === '' ? {} : { keep: parsed(keep) }),
+    }),
   },
   clean: {
     title: 'Clean',

@@ -181,6 +181,7 @@ const TABS: Readonly<Record<SectionId | OwnTab, Tab>> = {
   lldp: SECTIONS.lldp,
   volumes: SECTIONS.volumes,
   snapshots: SECTIONS.snapshots,
+  erasures: SECTIONS.erasures,
   traits: { title: 'Traits', policy: 'node:traits:list' },
   allocation: SECTIONS.allocation,
   interfaces: SECTIONS.interfaces,

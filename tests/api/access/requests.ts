@@ -16,6 +16,7 @@ const NAMES = [
   'allocation',
   'runbook',
   'snapshot',
+  'erasure',
   'history',
   'chassis',
   'template',
@@ -101,7 +102,7 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
 /** @returns the expectation, and whether it depends on the node's projects */
 function expectedOf({ operationId, path, policy }: Operation): readonly [Expected, boolean] {
   const special = SPECIAL[operationId];
-  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook|snapshot)_/.test(path);
+  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook|snapshot|erasure)_/.test(path);
   if (special) return [special, hasTarget || operationId === 'validateNode'];
   if (policy === null) return [() => 'allowed', false];
   const [kind = ''] = policy.split(':');
@@ -112,6 +113,7 @@ function expectedOf({ operationId, path, policy }: Operation): readonly [Expecte
   if (['port', 'portgroup', 'volume'].includes(kind) && policy.endsWith(':create'))
     return [(caller, of) => oneOf(may(caller, policy, ...projectsOf(of))), true];
   if (kind === 'allocation') return [ofAllocation(policy), hasTarget];
+  if (kind === 'erasure' && hasTarget) return [(caller, of) => oneOf(may(caller, policy, ...projectsOf(of))), true];
   if (['runbook', 'snapshot'].includes(kind) && hasTarget) return [ofOwner(policy), true];
   return hasTarget ? [ofNode(policy), true] : [ofCaller(policy), false];
 }
@@ -169,6 +171,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   connector_uuid: ({ connector }) => connector,
   target_uuid: ({ target }) => target,
   allocation_ident: ({ allocation }) => allocation,
+  erasure_uuid: ({ erasure }) => erasure,
   snapshot_ident: ({ snapshot }) => snapshot,
   position: () => '0',
   runbook_ident: ({ runbook }) => runbook,

@@ -259,6 +259,7 @@ describe('agent', () => {
     const offered = Object.values(steps.command_result!['clean_steps'] as Record<string, { step: string; priority: number }[]>)[0]!;
     expect(offered.map(({ step, priority }) => [step, priority])).toEqual([
       ['erase_devices_metadata', 99],
+      ['erase_devices_express', 0],
       ['erase_devices', 10],
     ]);
 

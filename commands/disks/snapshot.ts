@@ -1,11 +1,11 @@
 /** `bloomery snapshot …`: saves disks of nodes as images, and lists, shows and deletes these (docs/snapshots.md). */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { isObject } from '../model/json';
-import { printable } from '../model/log';
-import type { JsonObject, SnapshotRecord } from '../model/records';
-import { get, post, remove } from './endpoint';
-import { print, printJson, reported } from './output';
+import { isObject } from '../../model/json';
+import { printable } from '../../model/log';
+import type { JsonObject, SnapshotRecord } from '../../model/records';
+import { get, post, remove } from '../endpoint';
+import { print, printJson, reported } from '../output';
 
 interface Arguments {
   readonly url?: string;
