@@ -2,7 +2,6 @@
 import type { JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
 import { isReadOnly } from './disk/guard';
-import { usableDisks } from '../model/agent/root-disk';
 import type { SourceDisk } from './disk/clusters';
 import { pathsOf } from './disk/efi';
 import { saveDisk } from './disk/save';
@@ -17,20 +16,24 @@ import { AgentError } from '../model/agent/errors';
 import { reasonOf } from '../model/errors';
 import { type FoundDisk, mediaOf } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, findRootDisk, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
+import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
+import { isArray, releaseHolders } from './raid/arrays';
+import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
+import { erasableDisks } from './raid/erasable';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
   readonly step: string;
-  readonly interface: 'deploy';
+  readonly interface: 'deploy' | 'raid';
   /** Absent: not a step of that kind. 0: only on request. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
+  readonly argsinfo?: JsonObject;
   run(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<unknown>;
 }
 
 /** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
-export const MANAGER = { name: 'BloomeryHardwareManager', version: '1' } as const;
+export const MANAGER = { name: 'BloomeryHardwareManager', version: '2' } as const;
 
 export const STEPS: readonly StepRow[] = [
   {
@@ -53,7 +56,42 @@ export const STEPS: readonly StepRow[] = [
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
   { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
+  {
+    step: 'delete_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: (machine) => deleteConfiguration(raidHost(machine), machine.state.node),
+  },
+  {
+    step: 'create_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: (machine) => {
+      const target = machine.state.node['target_raid_config'];
+      return created(machine, createConfiguration(raidHost(machine), machine.state.node, (target ?? {}) as JsonObject));
+    },
+  },
+  {
+    step: 'apply_configuration',
+    interface: 'raid',
+    priority: { deploy: 0, service: 0 },
+    abortable: false,
+    argsinfo: {
+      raid_config: { description: 'The RAID configuration to apply.', required: true },
+      delete_existing: { description: 'Whether the existing RAID configuration is deleted before. Default: true.', required: false },
+    },
+    run: (machine, args) => created(machine, applyConfiguration(raidHost(machine), machine.state.node, args)),
+  },
 ];
+
+/** Remembers the root volume for the image that this agent may write. */
+async function created({ state }: Machine, work: ReturnType<typeof createConfiguration>): Promise<JsonObject> {
+  const { config, roots } = await work;
+  state.rootVolumes = roots;
+  return config;
+}
 
 /** The steps of a kind in the API's form. */
 export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
@@ -63,6 +101,7 @@ export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
     interface: row.interface,
     reboot_requested: false,
     abortable: row.abortable,
+    ...(row.argsinfo ? { argsinfo: row.argsinfo } : {}),
   }));
 
 const eraseSettings = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
@@ -75,8 +114,8 @@ async function eraseEach(
   progress: (percent: number) => void,
 ): Promise<null> {
   const { run, tree, random, clock, log } = machine;
-  const disks = usableDisks(disksOf(machine), machine.state.node);
   for (const name of mediaOf(machine)) log.info(`Skipping erase of virtual media device ${name}`);
+  const disks = await erasableDisks(raidHost(machine), machine.state.node);
   // One protected disk stops the step before it changes another.
   for (const disk of disks) {
     const open = async (): Promise<void> => (await openDisk(machine, disk)).close();
@@ -122,6 +161,7 @@ async function eraseEach(
 async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const written = readWriteArguments(args);
   const disk = await waitForRootDisk(machine);
+  if (!isArray(disk)) await releaseHolders(raidHost(machine), disk.name);
   // A download concerns the interface to the server.
   const isDownload = (error: unknown): boolean => error instanceof AgentError && error.type === 'ImageDownloadError';
   return concerning(

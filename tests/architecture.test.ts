@@ -409,6 +409,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'ramdisk-agent/inventory',
     'ramdisk-agent/kexec',
     'ramdisk-agent/network',
+    'ramdisk-agent/raid',
     'ramdisk-agent/resident',
     'ramdisk-agent/system',
     'wire',
@@ -421,6 +422,14 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/kexec': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system', 'wire/sockets'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
+  'ramdisk-agent/raid': [
+    'model',
+    'model/agent',
+    'ramdisk-agent/disk',
+    'ramdisk-agent/inventory',
+    'ramdisk-agent/kexec',
+    'ramdisk-agent/system',
+  ],
   'ramdisk-agent/resident': ['model', 'model/agent', 'ramdisk-agent/kexec', 'ramdisk-agent/system', 'wire/http'],
   'ramdisk-agent/system': ['model', 'wire', 'wire/snapshot-files'],
   server: [

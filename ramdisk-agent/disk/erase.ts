@@ -10,8 +10,7 @@ import type { Tree } from '../system/tree';
 import { numberIn } from '../system/tree';
 import type { Device } from './device';
 import { isReadOnly } from './guard';
-import { wipeEdges } from './image';
-import { readPartitions } from './partitions';
+import { wipeMetadata } from './partitions';
 import { usersOf } from './users';
 
 type ErasedDisk = Pick<FoundDisk, 'name' | 'size' | 'tran' | 'logical_sectors'>;
@@ -118,10 +117,7 @@ export async function eraseMetadata({ disk, open, query, tree, clock, log }: Era
   }
   const device = await open(disk);
   try {
-    for (const { start, size } of (await readPartitions(device))?.partitions ?? []) {
-      if (start + size <= device.size) await wipeEdges(device, start, size);
-    }
-    await wipeEdges(device);
+    await wipeMetadata(device);
   } finally {
     await device.close();
   }

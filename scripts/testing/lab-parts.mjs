@@ -37,6 +37,7 @@ export const PARTS = {
   'deployment/resident': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true, rare: true },
   'deployment/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'deployment/snapshots': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 400, namespaces: true },
+  'deployment/software-raid': { groups: ['machines', 'ramdisk', 'image'], seconds: 900, rare: true },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
     seconds: 600,

@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
+import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, readVolumes } from '../../model/agent/software-raid';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, type DiskContent } from './image';
@@ -61,6 +62,16 @@ const erase = async (host: AgentHost, params: JsonObject): Promise<null> => {
   return null;
 };
 
+/** Checks the configuration as the agent of the ramdisk does, and makes no disk of it. */
+const createVolumes = async (host: AgentHost, params: JsonObject, config: JsonObject): Promise<JsonObject> => {
+  if (!hasSoftwareVolumes(config)) return {};
+  const [node, disks] = [object(params['node']), host.inventory.disks ?? []];
+  const placed = inOrder(placeVolumes(readVolumes(config, node, disks.length), disks));
+  const boot = bootOf(node, host.inventory.boot?.current_boot_mode === 'uefi' ? 'uefi' : 'bios');
+  for (const disk of disks) layoutOf(placed, disk, boot);
+  return config;
+};
+
 const STEPS: readonly AgentStep[] = [
   { step: 'erase_devices_metadata', interface: 'deploy', priority: { clean: 99, deploy: 0, service: 0 }, abortable: true, run: erase },
   { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase },
@@ -94,6 +105,31 @@ const STEPS: readonly AgentStep[] = [
       const disk = rootDisk(host.inventory.disks ?? [], rootDevice ? { ...node, instance_info: { root_device: rootDevice } } : node);
       return sendSnapshot(host, uuid, disk);
     },
+  },
+  {
+    step: 'delete_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: async () => null,
+  },
+  {
+    step: 'create_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: async (host, params) => createVolumes(host, params, object(object(params['node'])['target_raid_config'])),
+  },
+  {
+    step: 'apply_configuration',
+    interface: 'raid',
+    priority: { deploy: 0, service: 0 },
+    abortable: false,
+    argsinfo: {
+      raid_config: { description: 'The RAID configuration to apply.', required: true },
+      delete_existing: { description: 'Whether the existing RAID configuration is deleted before.', required: false },
+    },
+    run: async (host, params, { raid_config: config }) => createVolumes(host, params, object(config)),
   },
 ];
 

@@ -177,9 +177,11 @@ it('looks itself up, and sends heartbeats with its URL, token and certificate', 
         BloomeryHardwareManager: [
           { step: 'erase_devices_metadata', priority: 99, interface: 'deploy', reboot_requested: false, abortable: true },
           { step: 'erase_devices', priority: 10, interface: 'deploy' },
+          { step: 'delete_configuration', priority: 0, interface: 'raid', abortable: true },
+          { step: 'create_configuration', priority: 0, interface: 'raid', abortable: true },
         ],
       },
-      hardware_manager_version: { BloomeryHardwareManager: '1' },
+      hardware_manager_version: { BloomeryHardwareManager: '2' },
     },
   });
   stop.abort();
@@ -412,7 +414,7 @@ it('erase_devices_metadata erases metadata as a clean step', async () => {
     step: { step: 'erase_devices_metadata', interface: 'deploy' },
     node: { uuid: 'the-node' },
     ports: [],
-    clean_version: { BloomeryHardwareManager: '1' },
+    clean_version: { BloomeryHardwareManager: '2' },
   };
   expect(await command(port, 'clean.execute_clean_step', params)).toMatchObject({
     command_status: 'SUCCEEDED',

@@ -260,6 +260,8 @@ describe('agent', () => {
     expect(offered.map(({ step, priority }) => [step, priority])).toEqual([
       ['erase_devices_metadata', 99],
       ['erase_devices', 10],
+      ['delete_configuration', 0],
+      ['create_configuration', 0],
     ]);
 
     const params = { step: { step: 'erase_devices', interface: 'deploy' }, node: {}, ports: [] };
