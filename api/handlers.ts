@@ -1,6 +1,7 @@
 /** Every handler by its operationId. The compiler compares the list with openapi.yaml (api/schema/operations.ts). */
 import { biosHandlers } from './nodes/bios';
 import { firmwareHandlers } from './nodes/firmware';
+import { healthHandlers } from './nodes/health';
 import { nodeHistoryHandlers } from './nodes/history';
 import { indicatorHandlers } from './nodes/indicators';
 import { nodeListHandlers } from './nodes/list';
@@ -43,6 +44,7 @@ import type { Handlers } from './pipeline/handler';
 export const handlers: Handlers = {
   ...biosHandlers,
   ...firmwareHandlers,
+  ...healthHandlers,
   ...nodeHistoryHandlers,
   ...indicatorHandlers,
   ...nodeListHandlers,

@@ -40,6 +40,12 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'snapshot list': ['bloomery snapshot list --node node-1'],
   'snapshot show': ['bloomery snapshot show UUID --json'],
   'snapshot delete': ['bloomery snapshot delete UUID'],
+  health: [
+    'bloomery health',
+    'bloomery health node-1 --cleared',
+    "bloomery health node-1 --report 'it hums' --severity warning --until 3d",
+    "bloomery health node-1 --mask 6f7c2d1e-0c3d-4c0a-9d4b-0d7f3a7f5b11 --until 3d --reason 'the spare part is ordered'",
+  ],
   'out-of-service': [
     "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
     'bloomery out-of-service node-1 --end',

@@ -8,11 +8,12 @@ import { addDatabaseCommands } from './db';
 import { addDefaultConfigCommands } from './default-config';
 import { addDemoCommand } from './demo';
 import { addExamples } from './examples';
+import { addHealthCommand } from './nodes/health';
 import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
 import { addMetal3Commands } from './metal3';
 import { print, printError } from './output';
-import { addOutOfServiceCommand } from './out-of-service';
+import { addOutOfServiceCommand } from './nodes/out-of-service';
 import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
@@ -41,6 +42,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addResidentCommands,
   addSnapshotCommands,
   addOutOfServiceCommand,
+  addHealthCommand,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

@@ -7,12 +7,14 @@ import { reasonOf } from '../model/errors';
 import { silentLog } from '../model/log';
 import { macLists } from '../wire/mac-lists';
 import { silentNotifier } from '../model/notifications';
+import { timeLimits } from '../model/rules/time-limits';
 import { createBmcTurns } from './runtime/bmc-turns';
 import { createNovaEvents } from './runtime/nova-events';
 import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
+import { readHealthRules } from './core/health';
 import type { Hardware } from './hardware/hardware';
 import { createHardware } from './hardware/create-hardware';
 import { FLOWS } from './flows';
@@ -30,6 +32,8 @@ import { createOwnership } from './runtime/ownership';
 import { runPeriodics } from './periodic/periodics';
 import { resumeAbandoned, takeOverNodes } from './engine/recovery';
 import { createWorkers } from './runtime/workers';
+
+export { readHealthRules };
 
 export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */
@@ -110,11 +114,15 @@ export function checkInspectionOptions(options: InspectionOptions, inspectors: I
   });
   if (problems.length > 0) throw new Error(problems.join('\n'));
 }
-/** Reads the files that options of inspection name. Throws an Error for the operator. */
-export async function readInspectionFiles(options: Options): Promise<Pick<Context, 'builtInRules' | 'accelerators'>> {
+/** Reads the files that options of inspection and of health name, and the time limits. Throws an Error for the operator. */
+export async function readInspectionFiles(
+  options: Options,
+): Promise<Pick<Context, 'builtInRules' | 'accelerators' | 'healthRules' | 'timeLimits'>> {
   return {
     builtInRules: await readBuiltInRules(options['inspection_rules.built_in_rules']),
     accelerators: await readAccelerators(options['inspector.known_accelerators']),
+    healthRules: await readHealthRules(options['health.rules']),
+    timeLimits: timeLimits(options['health.time_limits']),
   };
 }
 
@@ -129,7 +137,7 @@ interface Running {
 function createContext(
   parts: ConductorParts,
   hardware: Hardware,
-  inspection: Pick<Context, 'builtInRules' | 'accelerators' | 'unknownMacs'>,
+  inspection: Pick<Context, 'builtInRules' | 'accelerators' | 'healthRules' | 'timeLimits' | 'unknownMacs'>,
   running: Running,
 ): Context {
   const { store, options, log, clock, random, metrics } = parts;

@@ -46,6 +46,7 @@ export const OWN_FILES = [
   'inventory.directory',
   'snapshot.directory',
   'inspection_rules.built_in_rules',
+  'health.rules',
   'discoverd.cafile',
   'discoverd.certfile',
   'discoverd.keyfile',

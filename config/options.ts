@@ -470,6 +470,11 @@ export const OPTIONS = [
   { section: 'agent', name: 'memory_consumed_by_agent', kind: 'integer', default: 0, min: 0, help: 'Memory that the agent itself needs, in MiB. An image in Glance that the agent does not stream must fit into the rest of the node\'s memory_mb, if that is set.' },
   { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Local folder of ramdisk logs.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
+  // [health]
+  { section: 'health', name: 'enabled', kind: 'boolean', default: true, ours: true, help: 'Raise alerts about machines from what is read of them anyway: sensors, their health, changes of their hardware (docs/health.md).' },
+  { section: 'health', name: 'rules', kind: 'string', default: null, ours: true, help: 'YAML file with the rules of the site, in addition to the built-in ones, or in their place (docs/health.md).' },
+  { section: 'health', name: 'time_limits', kind: 'dict', default: {}, ours: true, help: 'name:seconds pairs of flows (deploy, clean) or provision states. A node that is on the way for longer gets one alert.' },
+  { section: 'health', name: 'keep_days', kind: 'integer', default: 90, min: 1, max: 3660, ours: true, help: 'Days after which alerts that were cleared are removed.' },
   // [sensor_data]
   { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, formerly: ['conductor.send_sensor_data'], help: 'Read the sensors of machines periodically, and send the values as notifications and metrics.' },
   { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, formerly: ['conductor.send_sensor_data_interval'], min: 1, help: 'Seconds between notifications of sensor values. Sensors whose kind has no interval option are also read at this interval.' },

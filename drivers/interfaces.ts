@@ -25,6 +25,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Signal, SignalState } from '../model/rules/health-rules';
 import type { NetworkPort } from '../model/rules/network-ports';
 import type { NetworkTraits } from '../model/rules/trait-filter';
 import type { Switches } from '../wire/switches/switches';
@@ -318,6 +319,8 @@ interface BootDevice {
   readonly device: string | null;
   readonly persistent: boolean | null;
 }
+/** Called for each discrete sensor: its kind and its key in the result, and what its states mean. */
+export type SensorStates = (kind: string, sensor: string, states: readonly SignalState[]) => void;
 export interface ManagementInterface extends Interface {
   /** Possible boot devices: pxe, disk, cdrom, bios, safe, wanboot, … */
   readonly bootDevices: readonly string[];
@@ -342,8 +345,8 @@ export interface ManagementInterface extends Interface {
   networkPorts?(task: Task): Promise<readonly NetworkPort[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
-  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. */
-  sensors?(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject>;
+  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. `onStates` gets what Ironic's fields do not have. */
+  sensors?(task: Task, isWanted?: (kind: string) => boolean, onStates?: SensorStates): Promise<JsonObject>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
     /** `source`: with `http` the BMC gets this URL; with `local` it gets a URL of ours, and we forward the image. */
@@ -555,6 +558,8 @@ export interface VendorMethod<Subject> {
   /** Throws MissingParameterValue, InvalidParameterValue. */
   validate?(subject: Subject, args: JsonObject): Promise<void>;
   run(subject: Subject, args: JsonObject, http: HttpMethod): Promise<unknown>;
+  /** What the result, a whole event log, says about the health of the machine; undefined: nothing. */
+  readonly signals?: (result: unknown) => readonly Signal[] | undefined;
 }
 export interface VendorInterface extends Interface {
   readonly methods?: Readonly<Record<string, VendorMethod<Task>>>;

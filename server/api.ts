@@ -7,6 +7,7 @@ import { createApi } from '../api/server';
 import type { RunningConductor } from '../conductor/index';
 import { createRouter } from '../conductor/rpc/router';
 import type { Consoles } from '../drivers/consoles';
+import type { HealthRule } from '../model/rules/health-rules';
 import type { Notifier } from '../model/notifications';
 import type { Enforcer } from '../policy/enforcer';
 import { startEnforcer } from '../policy/live';
@@ -18,6 +19,7 @@ import type { Rpc } from './rpc';
 
 interface ApiParts {
   readonly document: Document;
+  readonly healthRules: readonly HealthRule[];
   readonly listeners: Listeners;
   readonly probes: Probes;
   readonly notifier: Notifier;
@@ -49,7 +51,7 @@ export async function startPolicies({ given, log, stops, reloads }: StartContext
 /** Sets the handlers of the listeners. At a stop, the APIs end first, because they use all other services. */
 export function startApis(context: StoreContext, parts: ApiParts): void {
   const { store, options, clock, metrics, log, stops, loginStatus, stopping } = context;
-  const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer } = parts;
+  const { listeners, document, healthRules, probes, notifier, rpc, conductor: localConductor, consoles, enforcer } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
     store,
@@ -83,7 +85,7 @@ export function startApis(context: StoreContext, parts: ApiParts): void {
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
-    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, healthRules, loginStatus };
     const apiConsoles = {
       portOf: (uuid: string): Promise<number | undefined> => consoles.portOf(uuid),
       upgrade: (listener: UpgradeListener): void => api.upgrade(listener),

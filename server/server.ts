@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { loadDocument } from '../api/schema/document';
-import type { RunningConductor } from '../conductor/index';
+import { readHealthRules, type RunningConductor } from '../conductor/index';
 import type { LoadedOptions, Options } from '../config/options';
 import { createConsoles } from '../drivers/consoles';
 import { systemClock, type Clock } from '../model/clock';
@@ -104,7 +104,8 @@ async function startAll(context: StartContext): Promise<Started> {
   const rpc = await startRpc(complete);
   const consoles = createConsoles(log);
   const conductor = roles.includes('conductor') ? await startConductorRole(complete, { notifier, rpc, consoles }) : undefined;
-  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, consoles, enforcer });
+  const healthRules = await readHealthRules(options['health.rules']);
+  if (document) startApis(complete, { healthRules, listeners, document, probes, notifier, rpc, conductor, consoles, enforcer });
   await announce(complete, conductor !== undefined, inspector);
   const apiUrl = api && urlOf(api, given, options['api.host_ip']);
   const inspectorUrl = inspector && urlOf(inspector, given, options['DEFAULT.listen_address']);

@@ -16,6 +16,8 @@ import {
   type HardwareRecord,
 } from '../../model/hardware-records';
 import { isUuid, newUuid } from '../../model/idents';
+import { hardwareSignals } from '../../model/rules/health-hardware';
+import { judged } from '../../model/rules/health-rules';
 import type { Operations } from '../schema/operations';
 import { isSameSecret, newSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
@@ -32,12 +34,12 @@ type Push = RequestOf<'pushHardware'>['body'];
 const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
 
-/** Stores the changes, an event and an entry in the node's history, all in one transaction. */
+/** Stores the changes, an event, an entry in the node's history, and what follows for its health, all in one transaction. */
 async function storeChanges(
   store: Store,
   uuid: string,
   changes: readonly HardwareChange[],
-  { options, random }: ApiContext,
+  { options, random, healthRules }: ApiContext,
 ): Promise<void> {
   const node = await store.nodes.find(uuid);
   const { payload, text } = announcementOf(changes, 'recorder');
@@ -55,6 +57,10 @@ async function storeChanges(
       target_provision_state: node.target_provision_state,
       duration_seconds: null,
     });
+  if (options['health.enabled']) {
+    const alerts = judged(healthRules, uuid, hardwareSignals(changes));
+    await store.healthAlerts.putChanges(alerts, () => newUuid(random), options['conductor.node_history'] && { user: null });
+  }
   await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
 }
 

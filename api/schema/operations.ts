@@ -154,6 +154,13 @@ export interface Operations {
   readonly createHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly deleteHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly listAllHardwareChanges: Operation<None, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
+  readonly showHealth: Operation<None, { severity?: string; source?: string; masked?: boolean; marker?: number; limit?: number }, unknown>;
+  readonly listHealthRules: Operation<None, None, unknown>;
+  readonly showNodeHealth: Operation<{ node_ident: string }, { cleared?: boolean }, unknown>;
+  readonly reportHealthAlert: Operation<{ node_ident: string }, { source?: string | null; subject?: string | null; severity?: string | null; text?: string | null; until?: string | null }, unknown>;
+  readonly clearHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
+  readonly maskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, { until?: string | null; reason?: string | null }, unknown>;
+  readonly unmaskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
   readonly showResidentAgent: Operation<{ node_ident: string }, None, unknown>;
   readonly registerResidentAgent: Operation<{ node_ident: string }, None, { url: string; certificate: string; version: string; boot_id: string }>;
   readonly createResidentToken: Operation<{ node_ident: string }, None, unknown>;

@@ -12,6 +12,7 @@ export const PAGE_POLICIES = [
   'node:bios:get',
   'node:firmware:get',
   'node:hardware:get',
+  ...of('node:health', 'get', 'report', 'mask', 'clear'),
   'node:default_config:get',
   'node:resident_agent:get',
   'node:snapshot:create',

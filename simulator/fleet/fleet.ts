@@ -168,7 +168,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   closers.push(() => control.close());
   const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
   const access = { username: USERNAME, password: PASSWORD, restart: createRestart(clock, faults), log, clock, random };
-  const machine = withFlappingPower(control, faults, clock);
+  const machine = withMachineFaults(control, faults, clock);
   const ports = { ipmi: 0, redfish: 0 };
   if (protocols.includes('redfish')) {
     const wrap = (listener: RequestListener): RequestListener => faultyRequests({ box: faults, clock, random }, listener);
@@ -215,12 +215,13 @@ async function startMachine(
   });
 }
 
-/** The machine as its BMCs see it. With the fault `flap`, the BMCs report a power state that alternates. */
-const withFlappingPower = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
+/** The machine as its BMCs see it, with the faults `flap` (a power state that alternates) and `stopped`. */
+const withMachineFaults = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
   ...machine,
   // Not a copy of the function, so that a test can watch the orders of the BMC.
   act: (action) => machine.act(action),
   isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
+  isStopped: (sensor) => box.now.stopped?.some((name) => name === sensor || name === '*') ?? false,
 });
 
 /** The stored state of a machine and its BMCs. */

@@ -20,6 +20,7 @@ import { discoveriesOn } from './discoveries';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
+import { healthAlertsOn } from './health-alerts';
 import { historyOn } from './history';
 import { introspectionRulesOn } from './introspection-rules';
 import { introspectionsOn } from './introspections';
@@ -92,6 +93,7 @@ export const TABLES = {
   firmwareComponents: firmwareComponentsOn,
   inventories: inventoriesOn,
   hardware: hardwareOn,
+  healthAlerts: healthAlertsOn,
   residentAgents: residentAgentsOn,
   discoveries: discoveriesOn,
   boots: bootsOn,

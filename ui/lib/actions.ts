@@ -205,6 +205,28 @@ export const ACTIONS: readonly Action[] = [
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/out_of_service`),
   },
   {
+    id: 'report alert',
+    title: 'Add alert',
+    group: 'other',
+    effect: 'The alert counts until its time is over, or until somebody clears it.',
+    policy: 'node:health:report',
+    inputs: [
+      { name: 'text', title: 'What is wrong', kind: 'text', needed: true },
+      { name: 'severity', title: 'Severity', kind: 'choice', choices: ['warning', 'critical'] },
+      { name: 'subject', title: 'Part', kind: 'text' },
+      { name: 'until', title: 'Until (such as 2026-12-01T08:00:00Z)', kind: 'text' },
+    ],
+    refusal: () => undefined,
+    run: (api, { uuid }, { text, severity = 'warning', subject = '', until = '' }) =>
+      api.send('POST', `v1/nodes/${uuid}/health/alerts`, {
+        source: 'operator',
+        text,
+        severity,
+        subject: subject === '' ? null : subject,
+        until: until === '' ? null : until,
+      }),
+  },
+  {
     ...({
       id: 'boot device',
       title: 'Boot device',
@@ -270,6 +292,21 @@ export async function runAction(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
+
+/** The action that masks one alert of a node. */
+export const maskAction = (alert: string, text: string): Action => ({
+  id: 'mask alert',
+  title: 'Mask alert',
+  group: 'other',
+  effect: `Until the time, this alert does not count: ${text}`,
+  policy: 'node:health:mask',
+  inputs: [
+    { name: 'reason', title: 'Reason', kind: 'text', needed: true },
+    { name: 'until', title: 'Until (such as 2026-12-01T08:00:00Z)', kind: 'text', needed: true },
+  ],
+  refusal: () => undefined,
+  run: (api, { uuid }, { reason, until }) => api.send('PUT', `v1/nodes/${uuid}/health/alerts/${alert}/mask`, { reason, until }),
+});
 
 /** The action clean or service with steps that a view has prepared. The dialog shows them before they run. */
 export function stepsAction(verb: 'clean' | 'service', title: string, steps: readonly object[]): Action {

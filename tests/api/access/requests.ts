@@ -22,6 +22,7 @@ const NAMES = [
   'rule',
   'image',
   'config',
+  'alert',
 ] as const;
 type Things = Readonly<Record<(typeof NAMES)[number], string>>;
 export const thingsOf = (kind: Kind): Things =>
@@ -128,6 +129,8 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   createRunbook: () => ({ name: 'CUSTOM_NEW', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] }),
   setProvision: () => ({ target: 'manage' }),
   declareOutOfService: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
+  reportHealthAlert: () => ({ source: 'x', severity: 'warning', text: 'x' }),
+  maskHealthAlert: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
   updateNode: () => patchOf('description', 'changed'),
   updatePort: () => patchOf('extra', { a: 1 }),
   updatePortgroup: () => patchOf('extra', { a: 1 }),
@@ -178,6 +181,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   default_config_uuid: ({ config }) => config,
   chassis_uuid: ({ chassis }) => chassis,
   event: ({ history }) => history,
+  alert_uuid: ({ alert }) => alert,
   driver_name: () => 'fake-hardware',
   hostname: () => 'here',
   indicator: () => 'led@chassis',

@@ -72,7 +72,12 @@ it('records changes as rows, as an event and as an entry in the history', async 
   const history = await ask('GET', `/v1/nodes/${node}/history?detail=true`);
   expect(history.body['history']).toMatchObject([
     { event_type: 'hardware', event: 'Hardware of the running host: disk A changed: size 1000 → 2000; disk B vanished; disk C appeared' },
+    { event_type: 'health', event: 'Health, critical: disk B is not there any more' },
   ]);
+  expect((await ask('GET', `/v1/nodes/${node}/health`)).body).toMatchObject({
+    health: 'critical',
+    alerts: [{ source: 'hardware', rule: 'drive_lost', subject: 'disk B', severity: 'critical' }],
+  });
   // Only so many changes of one node are kept.
   await push({ hardware: hardware(disk('C')) });
   expect(await changes()).toEqual([

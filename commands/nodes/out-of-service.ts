@@ -1,11 +1,12 @@
 /** `bloomery out-of-service [NODE]`: takes a node out of service, puts it back, and lists what is out of service. */
 import { Option, type Command } from 'commander';
-import { systemClock, timestamp } from '../model/clock';
-import { printable } from '../model/log';
-import type { Outage } from '../model/records';
-import { isOverdue, shownTime } from '../model/rules/out-of-service';
-import { get, put, remove } from './endpoint';
-import { print, printJson, reported } from './output';
+import { systemClock } from '../../model/clock';
+import { printable } from '../../model/log';
+import type { Outage } from '../../model/records';
+import { isOverdue, shownTime } from '../../model/rules/out-of-service';
+import { get, put, remove } from '../endpoint';
+import { print, printJson, reported } from '../output';
+import { timeOf } from './times';
 
 interface Given {
   readonly reason?: string;
@@ -25,13 +26,6 @@ interface ListedNode {
 interface Page {
   readonly nodes: readonly ListedNode[];
   readonly next?: string;
-}
-
-const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** A duration from now, such as 3d or 12h, as a time. Other texts are for the server to check. */
-function timeOf(text: string): string {
-  const [, amount, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
-  return amount === undefined || unit === undefined ? text : timestamp(systemClock.now() + Number(amount) * UNITS[unit]!);
 }
 
 /** All pages of the list. */
