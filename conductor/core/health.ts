@@ -41,16 +41,28 @@ export interface HealthWatch {
   isCurrent: boolean;
 }
 export const healthWatch = (): HealthWatch => ({ standings: new Map(), isCurrent: false });
+/** Nodes whose parts are counted at a time. */
+const MAX_NODES = 20_000;
 const OF_PARTS: readonly RuleSource[] = ['sensor', 'system'];
 
 export const inHistoryOf = ({ options, origin }: Pick<Context, 'options' | 'origin'>): InHistory =>
   options['conductor.node_history'] ? { user: origin?.user ?? null } : false;
 
 /** Reads which alerts are open: one query at the beginning of a round, since other processes write them too. */
-export async function beginHealthRound({ options, store, log }: Context, watch: HealthWatch): Promise<void> {
+export async function beginHealthRound(context: Context, watch: HealthWatch): Promise<void> {
+  const { options, store, log, healthRules: rules } = context;
   if (!options['health.enabled']) return;
+  // Counts of nodes that are gone, or that others watch now.
+  if (watch.standings.size > MAX_NODES) watch.standings.clear();
   try {
-    takeOpen(watch.standings, await store.healthAlerts.open(OF_PARTS));
+    const open = await store.healthAlerts.open(OF_PARTS);
+    // Of rules that the site has removed since the last start.
+    const left = watch.isCurrent ? [] : open.filter(({ rule }) => !rules.some(({ name }) => name === rule));
+    await store.healthAlerts.setCleared(left, inHistoryOf(context));
+    takeOpen(
+      watch.standings,
+      open.filter((alert) => !left.includes(alert)),
+    );
     watch.isCurrent = true;
   } catch (error) {
     watch.isCurrent = false;

@@ -14,8 +14,10 @@ const MAX_ALERTS = 20_000;
 
 /** One conductor does this for all nodes. */
 export async function endReports(context: Context): Promise<void> {
-  const { store, options, clock, signal } = context;
+  const { store, options, clock, signal, timeLimits } = context;
   await store.healthAlerts.setExpired(inHistoryOf(context));
+  // Of limits that the site has removed.
+  if (timeLimits.size === 0) await store.healthAlerts.setCleared(await store.healthAlerts.open(['state']), inHistoryOf(context));
   const before = timestamp(clock.now() - options['health.keep_days'] * DAY_MS);
   let gone: number;
   do gone = await store.healthAlerts.removeOld(before, BATCH);

@@ -84,7 +84,9 @@ export function overTime(
   }
   const isOnTheWay = ({ node_uuid: uuid, subject }: AlertKey): boolean => {
     const node = there.get(uuid);
-    return node !== undefined && (node.provision_state === subject || stateRow(node.provision_state).flow === subject);
+    return (
+      limits.has(subject) && node !== undefined && (node.provision_state === subject || stateRow(node.provision_state).flow === subject)
+    );
   };
   return { raised, cleared: open.filter((alert) => !isOnTheWay(alert)) };
 }

@@ -143,6 +143,10 @@ describe('the rules of a site', () => {
     await one.enrol({ provision_state: 'active', power_state: 'power on' });
     await after(70, async () => (await rules()).length === 1);
     expect(await alerts()).toMatchObject([{ rule: 'slow', severity: 'warning', text: 'fan 3: below 6000, 5000 rpm' }]);
+    await one.conductor.stop();
+    // The alerts of a rule that is removed end with the next start.
+    await start({ machine, options: { ...SENSORS, 'sensor_data.send_sensor_data': false } });
+    await after(140, async () => (await rules()).length === 0);
   });
 });
 
