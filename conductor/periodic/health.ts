@@ -1,7 +1,7 @@
 /** The periodic work of health (docs/health.md) besides that of sensors: time limits, the end of reports, and the metric of alerts. */
 import { timestamp } from '../../model/clock';
 import { newUuid } from '../../model/idents';
-import { measureRows } from '../../model/metrics';
+import { measureRows, type Sample } from '../../model/metrics';
 import { overTime, STATES_ON_THE_WAY, type Stays } from '../../model/rules/time-limits';
 import type { Context } from '../core/context';
 import { inHistoryOf } from '../core/health';
@@ -11,6 +11,8 @@ const BATCH = 10_000;
 const DAY_MS = 86_400_000;
 /** The metric covers at most this number of alerts. */
 const MAX_ALERTS = 20_000;
+/** Scrapes within this time share one query: short, so that Prometheus has an alert with its next scrape. Milliseconds. */
+const KEPT_MS = 1000;
 
 /** One conductor does this for all nodes. */
 export async function endReports(context: Context): Promise<void> {
@@ -41,7 +43,7 @@ export async function watchTimeLimits(context: Context, stays: Stays): Promise<n
 export function measureAlerts(context: Context): void {
   const { store, clock, metrics, options } = context;
   if (!options['health.enabled']) return;
-  measureRows('baremetal_health_alert', clock, metrics, async () => {
+  const read = async (): Promise<readonly Sample<'baremetal_health_alert'>[]> => {
     const alerts = await store.healthAlerts.list({ masked: false, limit: MAX_ALERTS });
     const nodes = new Map(alerts.map(({ node_uuid: uuid, driver, conductor_group }) => [uuid, { uuid, driver, conductor_group }]));
     const own = new Set((await context.ownNodes([...nodes.values()])).map(({ uuid }) => uuid));
@@ -51,5 +53,6 @@ export function measureAlerts(context: Context): void {
         { node_uuid, node_name: node_name ?? '', instance_uuid: instance_uuid ?? '', source, rule, subject, severity },
         1,
       ]);
-  });
+  };
+  measureRows('baremetal_health_alert', clock, metrics, read, KEPT_MS);
 }

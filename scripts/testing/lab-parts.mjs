@@ -90,7 +90,7 @@ export const PARTS = {
   'redfish/redfish-validators': { groups: ['python', 'schemas'], seconds: 60, pypi: true },
   'server/database': { groups: [], seconds: 28 },
   'server/fuzz': { groups: ['python'], seconds: 90, pypi: true },
-  'server/monitoring': { groups: ['monitoring'], seconds: 50 },
+  'server/monitoring': { groups: ['monitoring'], seconds: 55 },
   'server/snapshot-s3': { groups: ['python'], seconds: 30, pypi: true },
   'simulator/simulate': { groups: ['ipmi'], seconds: 30 },
   'simulator/simulate-qemu': { groups: ['machines', 'ipmi', 'image'], seconds: 17 },
