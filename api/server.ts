@@ -7,7 +7,7 @@ import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
-import type { ConductorApi } from '../conductor/conductor';
+import type { ConductorApi, LocalScreens } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
 import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -47,6 +47,7 @@ import { createValidators } from './schema/schema';
 import type { UpgradeListener } from '../wire/http/upgrades';
 import { loadAssets } from './ui/assets';
 import { createConsoleBridge } from './ui/console';
+import { createPageScreens } from './ui/screen';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
@@ -81,6 +82,8 @@ interface ApiParts extends ServiceParts {
   readonly consoles?: {
     /** The port of a console that this process serves. */
     readonly portOf: (uuid: string) => Promise<number | undefined>;
+    /** Absent: this process shows no screens. */
+    readonly screens?: LocalScreens | undefined;
     /** Sets the listener of the HTTP server. */
     readonly upgrade: (listener: UpgradeListener) => void;
   };
@@ -367,8 +370,11 @@ export function createApi(parts: ApiParts): RequestListener {
   const context = createContext(parts, document, auth, stopping);
   measureNodes(store, clock, metrics);
   if (parts.consoles && options['api.enable_ui']) {
-    const { portOf, upgrade } = parts.consoles;
-    upgrade(createConsoleBridge({ options, sessions, store, conductor, localConsole: portOf, log, clock, stopping }));
+    const { portOf, screens, upgrade } = parts.consoles;
+    const shared = { options, sessions, store, log, clock, stopping };
+    const consoles = createConsoleBridge({ ...shared, conductor, localConsole: portOf });
+    const pageScreens = screens && createPageScreens({ ...shared, screens, audit: parts.audit });
+    upgrade((...given) => consoles(...given) || (pageScreens?.(...given) ?? false));
   }
 
   const router = Router();

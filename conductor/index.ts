@@ -1,7 +1,7 @@
 /** Starts the conductor of this process: registers it, recovers its nodes, runs its periodic work, and serves the calls of the API. */
 import type { LoadedOptions, Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
-import type { HooksOption, Interfaces } from '../drivers/interfaces';
+import type { HooksOption, Interfaces, Screen } from '../drivers/interfaces';
 import { waitUntil } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { silentLog } from '../model/log';
@@ -11,6 +11,7 @@ import { createBmcTurns } from './runtime/bmc-turns';
 import { createNovaEvents } from './runtime/nova-events';
 import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
+import { openScreen } from './requests/console';
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
 import type { Hardware } from './hardware/hardware';
@@ -36,6 +37,8 @@ export interface RunningConductor extends ConductorApi {
   readonly host: string;
   /** Runs an operation in this process. */
   readonly perform: Perform;
+  /** Connects to the screen of a node whose console is on. @param signal aborted when the viewer has gone */
+  readonly openScreen: (uuid: string, signal: AbortSignal) => Promise<Screen>;
   /** Whether the conductor is stopping: then only other conductors take new work. */
   readonly isLeaving: () => boolean;
   /**
@@ -237,6 +240,7 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   return Object.assign(conductorApi(perform), {
     host: context.host,
     perform,
+    openScreen: (uuid: string, signal: AbortSignal) => openScreen(context, uuid, signal),
     isLeaving: () => running.isLeaving,
     stop: (how: Parameters<RunningConductor['stop']>[0]) => (stopped ??= stopConductor(context, running, periodics, how)),
     idle: () => context.workers.idle(),

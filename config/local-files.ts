@@ -27,6 +27,9 @@ export const OWN_FILES = [
   'ssl.key_file',
   'ssl.ca_file',
   'metrics.prometheus_unix_socket',
+  'vnc.cert_file',
+  'vnc.key_file',
+  'vnc.socket_folder',
   'metrics.cert_file',
   'metrics.key_file',
   ...(['service_catalog', 'neutron', 'nova', 'cinder', 'glance', 'swift'] as const).flatMap(

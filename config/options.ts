@@ -554,6 +554,24 @@ export const OPTIONS = [
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
   { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, even if there is traffic; 0: never.' },
 
+  // [vnc]
+  { section: 'vnc', name: 'enabled', kind: 'boolean', default: false, help: 'Show the screens of nodes with a graphical console: in the page, and on a port of their own, which the addresses of consoles name.' },
+  { section: 'vnc', name: 'host_ip', kind: 'string', default: null, help: 'Address of the screens\' port. Default: 0.0.0.0 if `[DEFAULT]auth_strategy` is set, else 127.0.0.1.' },
+  { section: 'vnc', name: 'port', kind: 'integer', default: 6090, min: 0, max: 65535, help: 'Port on which the conductor shows screens to whoever has the token of a console. 0: any free port.' },
+  { section: 'vnc', name: 'public_url', kind: 'string', default: null, help: 'URL of the page with a screen, as browsers reach it. Each conductor has its own. Default: http or https, my_ip, the port, and /vnc_auto.html.' },
+  { section: 'vnc', name: 'enable_ssl', kind: 'boolean', default: false, help: 'Use TLS on the screens\' port.' },
+  { section: 'vnc', name: 'cert_file', kind: 'string', default: null, formerly: ['vnc.ssl_cert_file'], help: 'Certificate of the screens\' port, PEM. Default: [ssl]cert_file.' },
+  { section: 'vnc', name: 'key_file', kind: 'string', default: null, formerly: ['vnc.ssl_key_file'], help: 'Private key of cert_file, PEM. Default: [ssl]key_file.' },
+  { section: 'vnc', name: 'tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], formerly: ['vnc.ssl_minimum_version'], help: 'Oldest TLS version that the screens\' port accepts.' },
+  { section: 'vnc', name: 'tls_ciphers', kind: 'string', default: null, formerly: ['vnc.ssl_ciphers'], help: 'OpenSSL\'s list of ciphers for TLS 1.2 on the screens\' port. Default: [ssl]ciphers.' },
+  { section: 'vnc', name: 'read_only', kind: 'boolean', default: false, help: 'Nobody sends keys or mouse events to a screen.' },
+  { section: 'vnc', name: 'token_timeout', kind: 'integer', default: 600, min: 10, help: 'Seconds for which the address of a graphical console can be opened. After that, the console is turned off as soon as nobody looks.' },
+  { section: 'vnc', name: 'expire_console_session_interval', kind: 'integer', default: 120, min: 1, help: 'Seconds between checks whether graphical consoles have expired.' },
+  { section: 'vnc', name: 'max_session_time', kind: 'integer', default: 3600, min: 0, ours: true, help: 'Seconds after which a screen is closed; 0: never.' },
+  { section: 'vnc', name: 'max_screens', kind: 'integer', default: 50, min: 1, ours: true, help: 'Maximum of screens that users of this process look at.' },
+  { section: 'vnc', name: 'max_users_per_screen', kind: 'integer', default: 4, min: 1, ours: true, help: 'Maximum of users who look at one screen. Only the first of them can use keys and mouse.' },
+  { section: 'vnc', name: 'socket_folder', kind: 'string', default: null, ours: true, help: 'Folder of the Unix sockets that vnc_socket in driver_info may name. Default: vnc_socket is refused.' },
+
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },
   { section: 'ipmi', name: 'min_command_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between retries of a command while the BMC is busy.' },
@@ -732,6 +750,8 @@ type Resolved =
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'
+  | 'vnc.host_ip'
+  | 'vnc.public_url'
   | 'service_catalog.endpoint_override'
   | 'deploy.http_url'
   | 'deploy.http_root'

@@ -1,4 +1,5 @@
 /** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
+import type { Duplex } from 'node:stream';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { InternalChanges } from '../model/internal-info';
@@ -32,6 +33,7 @@ import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
+import type { Screens } from './screens';
 
 /** A bounded cache, which drops the least recently used entry. */
 export interface KeyedCache<Value> {
@@ -51,6 +53,8 @@ export interface Connections {
   readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
   readonly consoles?: (Consoles & SolPool) | undefined;
+  /** Who looks at screens. Absent: this process shows none. */
+  readonly screens?: Screens | undefined;
   /** The introspection service. Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient | undefined;
   /** Absent: [ironic_networking] enables no driver. */
@@ -67,7 +71,15 @@ export interface Connections {
  * The members that are used without that check: those that send nothing, consoles, which outlive the task, and OpenStack services, where
  * the drivers check before they change a node's ports or volumes.
  */
-export const UNFENCED: readonly (keyof Connections)[] = ['sdrCache', 'biosRegistries', 'networkTraits', 'apiUrl', 'consoles', 'services'];
+export const UNFENCED: readonly (keyof Connections)[] = [
+  'sdrCache',
+  'biosRegistries',
+  'networkTraits',
+  'apiUrl',
+  'consoles',
+  'screens',
+  'services',
+];
 
 /** A node with its driver while code works on it, usually reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
@@ -525,7 +537,14 @@ export interface ConsoleInterface extends Interface {
   stop(task: Task): Promise<void>;
   /** How to reach it: `{type, url}`. */
   get(task: Task): Promise<JsonObject>;
+  /** Connects to the machine's screen for a viewer, whose departure the signal tells. Absent: the console is not graphical. */
+  screen?(task: Task, signal: AbortSignal): Promise<Screen>;
 }
+export type Screen =
+  /** A connection to an RFB server (RFC 6143), before its handshake. Whoever gets it destroys it. */
+  | { readonly kind: 'rfb'; readonly stream: Duplex; readonly password: string }
+  /** A page of the BMC, which may have temporary credentials in its URL. */
+  | { readonly kind: 'page'; readonly url: string };
 export interface RaidInterface extends Interface {
   /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that is impossible, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;

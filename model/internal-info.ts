@@ -4,7 +4,7 @@
  * of other types, and keys of drivers that are not here.
  */
 /** The part of the program that writes the key. `ironic`: only an imported database has it. */
-type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
+type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'console' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
 
 /** When keys are forgotten, and which other moments each of them includes. */
 const MOMENTS = {
@@ -128,6 +128,10 @@ export const INTERNAL_INFO = {
   discoverd_asked: row<string | null>({ owner: 'discoverd', forgotten: ['inspect end'] }),
   inspector_manage_boot: row<boolean>({ owner: 'agent', forgotten: ['inspect end'] }),
   lookup_bmc_addresses: row<unknown>({ owner: 'agent', forgotten: ['inspect end'] }),
+
+  /** The token of a graphical console (model/rules/screen-token.ts). */
+  novnc_secret_token: row<string>({ owner: 'console' }),
+  novnc_secret_token_created: row<string>({ owner: 'console' }),
 
   dnsmasq_tag: row<string>({ owner: 'dnsmasq' }),
   /** The protocol by which the BMC got the boot ISO. */

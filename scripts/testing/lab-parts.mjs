@@ -82,6 +82,7 @@ export const PARTS = {
   'page/console': { groups: ['browser'], seconds: 40 },
   'page/log-in': { groups: ['browser'], seconds: 40 },
   'page/life': { groups: ['browser'], seconds: 60 },
+  'page/screen': { groups: ['browser', 'machines'], seconds: 45 },
   'page/page': { groups: ['browser'], seconds: 220 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },

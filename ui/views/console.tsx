@@ -1,11 +1,12 @@
-/** The serial console of a node: its switch and its terminal. */
+/** The console of a node: its switch, and its terminal or screen. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { NodeRow } from '../lib/rows';
 import { api, userMay, messageOf, session } from '../state';
+import { Screen } from './screen';
 
 interface ConsoleState {
   readonly console_enabled: boolean;
-  readonly console_info: { readonly type?: string } | null;
+  readonly console_info: { readonly type?: string; readonly url?: string } | null;
 }
 const READ_AGAIN_MS = 1000;
 /** The most reads of the state until the console is on, or off. */
@@ -71,6 +72,24 @@ function Line({ uuid }: { readonly uuid: string }) {
   );
 }
 
+function Shown({ uuid, info: { type, url } }: { readonly uuid: string; readonly info: NonNullable<ConsoleState['console_info']> }) {
+  if (type === 'socat') return <Line uuid={uuid} />;
+  if (type !== 'vnc') return <p>This node has neither a serial nor a graphical console.</p>;
+  return (
+    <>
+      <Screen uuid={uuid} csrf={session.value?.csrf ?? ''} />
+      <p class="quiet">
+        One user at a time uses keys and mouse; others only look.{' '}
+        {url !== undefined && (
+          <a href={url} target="_blank" rel="noreferrer noopener">
+            The screen on a page of its own
+          </a>
+        )}
+      </p>
+    </>
+  );
+}
+
 export function Console({ row }: { readonly row: NodeRow }) {
   const { uuid } = row;
   const [state, setState] = useState<ConsoleState | null>(null);
@@ -109,7 +128,7 @@ export function Console({ row }: { readonly row: NodeRow }) {
         {state !== null && !isOn && <span>The console is off.</span>}
         <span role="status">{state === null && notice === '' ? 'Loading …' : notice}</span>
       </p>
-      {isOn && (state.console_info?.type === 'socat' ? <Line uuid={uuid} /> : <p>This node has no serial console.</p>)}
+      {isOn && <Shown uuid={uuid} info={state.console_info ?? {}} />}
     </>
   );
 }
