@@ -553,6 +553,7 @@ export const OPTIONS = [
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for the consoles of nodes that do not set a port, as first:end (end excluded). Separate several ranges with commas.' },
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
   { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, even if there is traffic; 0: never.' },
+  { section: 'console', name: 'log_size', kind: 'integer', default: 0, min: 0, max: 1024, ours: true, help: 'KiB of the output of each serial console that is kept in memory, and shown to who connects. The serial line is open while the console is on. 0: none, and the line is open only while a user is connected.' },
 
   // [vnc]
   { section: 'vnc', name: 'enabled', kind: 'boolean', default: false, help: 'Show the screens of nodes with a graphical console: in the page, and on a port of their own, which the addresses of consoles name.' },
