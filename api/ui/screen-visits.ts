@@ -63,6 +63,8 @@ async function show(
   try {
     const screen = await screens.open(uuid, handshake);
     if (screen.kind === 'page') {
+      // There, the BMC decides what its users may do.
+      if (!mayControl) throw new Error('The BMC shows the screen on a page of its own, where you could use keys and mouse.');
       client.send(JSON.stringify({ page: screen.url }));
       close(client, CLOSE.ended, 'The BMC shows the screen on a page of its own.');
       return 'a page of the BMC';

@@ -16,7 +16,7 @@ import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '.
 import { serveIpmi } from '../ipmi/ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from '../machine/machine';
 import { addressOfMachine, hostInUrl, type AddressRange } from './address-range';
-import { buildOfQemu, startQemuMachine, type QemuFleet } from '../qemu/machine';
+import { buildOfQemu, screenSocketOf, startQemuMachine, type QemuFleet } from '../qemu/machine';
 import { serveRedfish, type System } from '../redfish';
 import { failDownloads } from '../hardware/task-records';
 import { createRestart } from '../bmc/restart';
@@ -64,6 +64,8 @@ export interface FleetMachine {
   /** Access data for Redfish and IPMI; without meaning if the machine does not have the protocol. */
   readonly redfish: { readonly address: string; readonly systemId: string; readonly username: string; readonly password: string };
   readonly ipmi: { readonly address: string; readonly port: number; readonly username: string; readonly password: string };
+  /** The Unix socket of its screen, by VNC; absent: it has none. */
+  readonly screen?: string | undefined;
   readonly control: SimulatedMachine;
   /** The faults of its BMCs, which may change at any time. */
   readonly faults: FaultBox;
@@ -186,6 +188,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     name,
     macs: control.macs,
     protocols,
+    screen: qemu && screenSocketOf(qemu, name),
     control,
     faults,
     redfish: {

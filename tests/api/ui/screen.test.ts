@@ -284,6 +284,12 @@ it('says why a screen cannot be shown, and names the page of a BMC', async () =>
   const made = client();
   expect(await endOf(made)).toMatchObject({ code: 1000 });
   expect(JSON.parse(made.text)).toEqual({ page: 'https://bmc.example/console?x=1' });
+  const looking = client(byToken(TOKEN, '&view=1'));
+  expect(await endOf(looking)).toMatchObject({
+    code: 4000,
+    reason: expect.stringMatching(/^The BMC shows the screen on a page/) as string,
+  });
+  expect(looking.text).toBe('');
 });
 
 it('leaves other requests to the server', async () => {
