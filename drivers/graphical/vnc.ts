@@ -79,6 +79,7 @@ function connectTo(place: Place, signal: AbortSignal): Promise<Socket> {
 export const vncConsole = graphicalConsole({
   properties: PROPERTIES,
   validate: async (task) => {
+    if (!task.options['vnc.enabled']) throw invalidParameter('The console interface vnc needs [vnc]enabled = true in the configuration.');
     placeOf(task);
     textOf(task.node, 'vnc_password');
   },

@@ -20,7 +20,7 @@ function bench(console: ConsoleInterface, driver_info: JsonObject = {}, options:
   const made = bmcTask({
     node: { driver_info, console_enabled: true },
     driver: { console },
-    options: { 'vnc.public_url': 'https://screens.example/vnc_auto.html', 'vnc.socket_folder': null, ...options },
+    options: { 'vnc.enabled': true, 'vnc.public_url': 'https://screens.example/vnc_auto.html', 'vnc.socket_folder': null, ...options },
     connections: { screens },
   });
   return { ...made, screens };
@@ -98,6 +98,7 @@ it.each<readonly [JsonObject, object, string | null]>([
   [{}, {}, `Missing the following VNC properties in node ${NODE_UUID} driver_info: ['vnc_address'] or ['vnc_socket']`],
   [{ vnc_address: 'a', vnc_socket: '/run/screens/a' }, SOCKETS, 'Only one of vnc_address and vnc_socket may be set in driver_info.'],
   [{ vnc_address: 'http://a/' }, {}, 'Invalid value "http://a/" set in driver_info/vnc_address: it must be an address or a host name.'],
+  [{ vnc_address: 'a' }, { 'vnc.enabled': false }, 'The console interface vnc needs [vnc]enabled = true in the configuration.'],
   [{ vnc_address: 'a', vnc_port: 0 }, {}, 'Invalid value "0" set in driver_info/vnc_port: it must be a port between 1 and 65535.'],
   [{ vnc_address: 'a', vnc_port: 'x' }, {}, 'Invalid value "x" set in driver_info/vnc_port: it must be a port between 1 and 65535.'],
   [{ vnc_address: {} }, {}, 'vnc_address is not a text.'],
