@@ -37,7 +37,7 @@ const expire: InterfacePeriodic = {
   run: async (task) => {
     const { node, options, clock, connections, log } = task;
     if (hasToken(node, lifetimeMs(options), clock.now()) || connections.screens?.isWatched(node.uuid)) return undefined;
-    log.info('The session of a graphical console has expired', { node: node.uuid });
+    log.info('The session of a graphical console has expired');
     await stop(task);
     await task.save({ console_enabled: false });
     return undefined;

@@ -20,7 +20,7 @@ export function readBytes(stream: Duplex, count: number, signal: AbortSignal): P
       size += part.length;
       if (size < count) return;
       stop();
-      const all = Buffer.concat(parts);
+      const all = parts.length === 1 ? part : Buffer.concat(parts);
       if (size > count) stream.unshift(all.subarray(count));
       done(all.subarray(0, count));
     };

@@ -50,27 +50,43 @@ function update(
   return out;
 }
 
-/** Answers the viewer's messages. */
+/** Answers the viewer's messages: requests that come before the last picture was read, or too soon after it, get one picture together. */
 function show(viewer: Duplex): void {
   let shifts: Shifts = [16, 8, 0];
   let turn = 0;
   let timer: NodeJS.Timeout | undefined;
+  let wanted: 'whole' | 'part' | undefined;
+  let isBusy = false;
   const placeOf = (number: number): number => (number * STEP) % (WIDTH - SQUARE);
   const top = (HEIGHT - SQUARE) / 2;
-  const send = (isWhole: boolean): void => {
-    clearTimeout(timer);
-    timer = undefined;
+  const picture = (isWhole: boolean): Buffer => {
     const before = placeOf(turn++);
     const left = placeOf(turn);
     const isInside = (x: number, y: number): boolean => x >= left && x < left + SQUARE && y >= top && y < top + SQUARE;
     const colour = (x: number, y: number): number => (isInside(x, y) ? GREY : colourAt(x));
     const [first, last] = left > before ? [before, left + SQUARE] : [0, WIDTH];
-    viewer.write(isWhole ? update([0, 0, WIDTH, HEIGHT], shifts, colour) : update([first, top, last - first, SQUARE], shifts, colour));
+    return isWhole ? update([0, 0, WIDTH, HEIGHT], shifts, colour) : update([first, top, last - first, SQUARE], shifts, colour);
+  };
+  const rest = (): void => {
+    timer = setTimeout(() => {
+      isBusy = false;
+      send();
+    }, PAUSE_MS);
+  };
+  const send = (): void => {
+    if (wanted === undefined || isBusy) return;
+    isBusy = true;
+    const isWhole = wanted === 'whole';
+    wanted = undefined;
+    if (viewer.write(picture(isWhole))) rest();
+    else viewer.once('drain', rest);
   };
   const answer = (message: Buffer): void => {
     if (message[0] === SET_PIXEL_FORMAT) shifts = [message[14]! & 31, message[15]! & 31, message[16]! & 31];
-    else if (message[0] === UPDATE_REQUEST && message[1] === 0) send(true);
-    else if (message[0] === UPDATE_REQUEST) timer ??= setTimeout(() => send(false), PAUSE_MS);
+    if (message[0] !== UPDATE_REQUEST) return;
+    if (message[1] === 0) wanted = 'whole';
+    else wanted ??= 'part';
+    send();
   };
   let bytes: Buffer = Buffer.alloc(0);
   viewer.on('data', (part: Buffer) => {
