@@ -371,9 +371,9 @@ export function createApi(parts: ApiParts): RequestListener {
   measureNodes(store, clock, metrics);
   if (parts.consoles && options['api.enable_ui']) {
     const { portOf, screens, upgrade } = parts.consoles;
-    const shared = { options, sessions, store, log, clock, stopping };
+    const shared = { options, sessions, store, log, clock, stopping, audit: parts.audit };
     const consoles = createConsoleBridge({ ...shared, conductor, localConsole: portOf });
-    const pageScreens = screens && createPageScreens({ ...shared, screens, audit: parts.audit });
+    const pageScreens = screens && createPageScreens({ ...shared, screens });
     upgrade((...given) => consoles(...given) || (pageScreens?.(...given) ?? false));
   }
 

@@ -17,10 +17,12 @@ import type { Store } from '../../store/store';
 import type { UpgradeListener } from '../../wire/http/upgrades';
 import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import type { Sessions } from '../auth/sessions';
+import type { AuditLog } from '../http/audit';
 import { isOfOwnPage } from '../http/cors';
 import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
 import { createConsoleRights } from './console-rights';
+import { recordVisit } from './visit-audit';
 import { close, CLOSE, refuse, statusOf, watch } from './web-sockets';
 
 interface ConsoleParts {
@@ -30,6 +32,7 @@ interface ConsoleParts {
   readonly conductor: Pick<Conductor, 'consoleInfo'>;
   /** The port of a console that this process serves. */
   readonly localConsole: (uuid: string) => Promise<number | undefined>;
+  readonly audit?: AuditLog | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** Aborted when the server stops. */
@@ -176,9 +179,13 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
       sockets.handleUpgrade(request, socket, head, done);
     });
     if (client === undefined) return;
+    const visit = { uuid, user, path: `${PATH}${uuid}`, source: sourceOf(request, options) };
+    const begun = clock.now();
     log.info('a console was opened in the browser', { node: uuid, user });
+    recordVisit(parts, visit, 'openConsole');
     await serve(client, request, uuid);
     log.info('a console in the browser was closed', { node: uuid, user });
+    recordVisit(parts, visit, 'closeConsole', { seconds: Math.round((clock.now() - begun) / 1000) });
   }
 
   return (request, socket, head) => {

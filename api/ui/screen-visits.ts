@@ -1,5 +1,4 @@
 /** One visit to a node's screen: its place among the viewers, the connection to the machine, the limits, and the audit log. */
-import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -13,6 +12,7 @@ import { startProxy } from '../../wire/rfb/proxy';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import type { AuditLog } from '../http/audit';
 import { sourceOf } from '../http/source';
+import { recordVisit } from './visit-audit';
 import { close, CLOSE, watch } from './web-sockets';
 
 export interface VisitParts {
@@ -99,7 +99,7 @@ async function show(
 
 type Receive = (request: IncomingMessage, socket: Duplex, head: Buffer, visit: Visit) => Promise<void>;
 export function createVisits(parts: VisitParts): Receive {
-  const { options, screens, audit, log, clock, stopping } = parts;
+  const { options, screens, log, clock, stopping } = parts;
   /** Whether the user of a request controls the machine. */
   const controls = new WeakMap<IncomingMessage, boolean>();
   const sockets = new WebSocketServer({
@@ -119,22 +119,10 @@ export function createVisits(parts: VisitParts): Receive {
       sockets.handleUpgrade(request, socket, head, done);
     });
   /** Who looked, from when to when. */
-  const record = ({ uuid, user, path }: Visit, source: string, operation: 'openScreen' | 'closeScreen', more: object): void => {
+  const record = (visit: Visit, source: string, operation: 'openScreen' | 'closeScreen', more: object): void => {
+    const { uuid, user } = visit;
     log.info(operation === 'openScreen' ? 'a screen was opened' : 'a screen was closed', { node: uuid, user, source, ...more });
-    audit?.record({
-      time: new Date(clock.now()).toISOString(),
-      service: 'baremetal',
-      request_id: `req-${randomUUID()}`,
-      user,
-      project: null,
-      address: source === '' ? null : source,
-      method: 'GET',
-      path,
-      operation,
-      node_uuid: uuid,
-      ...more,
-      outcome: 'success',
-    });
+    recordVisit(parts, { ...visit, source }, operation, more);
   };
 
   return async (request, socket, head, visit) => {
