@@ -73,6 +73,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'metal3 database-upgrade': ['bloomery metal3 database-upgrade'],
   'metal3 online-data-migrations': ['bloomery metal3 online-data-migrations'],
   'metal3 networking': ['bloomery metal3 networking'],
+  'metal3 hardware-sync': ['bloomery metal3 hardware-sync --namespace metal3 --interval 30'],
+  'metal3 recorder': [
+    'bloomery metal3 recorder metal3~worker-1 --host worker-1 --image registry.example.org/bloomery:0.1.0 | kubectl apply -f -',
+  ],
   'metal3 dbsync': ['bloomery metal3 dbsync --config-dir /conf/ironic upgrade'],
   version: ['bloomery version'],
   config: ['bloomery config > ironic.conf', 'bloomery config --docs > configuration.md'],

@@ -10,7 +10,7 @@ import { addDemoCommand } from './demo';
 import { addExamples } from './examples';
 import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
-import { addMetal3Commands } from './metal3';
+import { addMetal3Commands } from './metal3/programs';
 import { print, printError } from './output';
 import { addOutOfServiceCommand } from './out-of-service';
 import { addPolicyCommands } from './policy';

@@ -128,6 +128,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'boot/dhcp': ['boot/discovery', 'boot/requests', 'config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/sockets'],
   commands: [
     'commands/check',
+    'commands/metal3',
     'config/documents',
     'config/ini',
     'config/load',
@@ -171,6 +172,19 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/keystone',
     'wire/openstack/glance',
     'wire/sockets',
+  ],
+  'commands/metal3': [
+    'commands/db',
+    'commands/endpoint',
+    'commands/output',
+    'commands/serve',
+    'commands/setup',
+    'config/load',
+    'config/options',
+    'metal3',
+    'model',
+    'server',
+    'wire/http/proxy-protocol',
   ],
   conductor: [
     'conductor/core',

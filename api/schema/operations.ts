@@ -153,6 +153,7 @@ export interface Operations {
   readonly listHardwareChanges: Operation<{ node_ident: string }, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly createHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly deleteHardwareToken: Operation<{ node_ident: string }, None, unknown>;
+  readonly listHardware: Operation<None, { marker?: string; limit?: number }, unknown>;
   readonly listAllHardwareChanges: Operation<None, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly showResidentAgent: Operation<{ node_ident: string }, None, unknown>;
   readonly registerResidentAgent: Operation<{ node_ident: string }, None, { url: string; certificate: string; version: string; boot_id: string }>;

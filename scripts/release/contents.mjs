@@ -56,6 +56,24 @@ function demo() {
   return { path: 'dist/demo/demo.js', data: Buffer.from(output?.contents ?? '') };
 }
 
+/** The agent's program, bundled in one file as by `npm run build:agent`: in the image for recorders. */
+export function agent() {
+  const {
+    outputFiles: [output],
+  } = buildSync({
+    entryPoints: [join(root, 'ramdisk-agent/main.ts')],
+    absWorkingDir: root,
+    outfile: join(root, '.cache/agent/bloomery-agent'),
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    logLevel: 'error',
+  });
+  return { path: 'bloomery-agent.js', data: Buffer.from(output?.contents ?? '') };
+}
+
 /** The package.json of an installation, without entries for development. */
 function installedManifest() {
   const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = manifest;

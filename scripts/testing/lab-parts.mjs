@@ -76,6 +76,7 @@ export const PARTS = {
   'ipmi/virtualbmc': { groups: ['machines', 'ipmi', 'libvirt', 'python'], seconds: 20, namespaces: true, pypi: true },
   'packages/chart': { groups: ['python'], seconds: 80, pypi: true },
   'packages/debian': { groups: ['packages'], seconds: 90 },
+  'packages/hardware-sync': { groups: ['python'], seconds: 1300, rare: true },
   'packages/image': { groups: ['packages'], seconds: 80 },
   'packages/metal3': { groups: ['packages', 'machines', 'network'], seconds: 110, namespaces: true },
   'packages/npm': { groups: [], seconds: 70 },

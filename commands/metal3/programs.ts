@@ -2,23 +2,24 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
-import { systemClock } from '../model/clock';
+import { systemClock } from '../../model/clock';
 import type { Command } from 'commander';
-import type { Log } from '../model/log';
-import { loadOptions } from '../config/load';
-import type { Options } from '../config/options';
-import { exporterPort, findContext, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../metal3/containers';
-import { watchLogs } from '../metal3/log-watch';
-import { Metal3Error, contextOf, type Environment } from '../metal3/container-context';
-import { checkVariables } from '../metal3/settings';
-import { listenHttp } from '../server/http-listener';
-import { createLog } from '../server/logging';
-import { resolveOptions } from '../server/settings';
-import { proxyHeader } from '../wire/http/proxy-protocol';
-import { sync, version } from './db';
-import { serve } from './serve';
-import { withConfigFiles, type SetupArguments } from './setup';
-import { print } from './output';
+import type { Log } from '../../model/log';
+import { loadOptions } from '../../config/load';
+import type { Options } from '../../config/options';
+import { exporterPort, findContext, httpdPorts, prepareIronic, startDnsmasq, type ContainerPort } from '../../metal3/containers';
+import { watchLogs } from '../../metal3/log-watch';
+import { Metal3Error, contextOf, type Environment } from '../../metal3/container-context';
+import { checkVariables } from '../../metal3/settings';
+import { listenHttp } from '../../server/http-listener';
+import { createLog } from '../../server/logging';
+import { resolveOptions } from '../../server/settings';
+import { proxyHeader } from '../../wire/http/proxy-protocol';
+import { sync, version } from '../db';
+import { addHardwareSync } from './hardware';
+import { serve } from '../serve';
+import { withConfigFiles, type SetupArguments } from '../setup';
+import { print } from '../output';
 
 const environment: Environment = process.env;
 const DATA = '/data';
@@ -72,6 +73,18 @@ async function runContainer(
     flush();
   }
   process.exit(0);
+}
+
+/** Runs a program until it ends or a signal ends it. */
+async function runUntilSignal(work: (signal: AbortSignal, log: Log) => Promise<void>): Promise<void> {
+  const { signal, release } = interrupted();
+  const { log, flush } = defaults();
+  try {
+    await work(signal, log);
+  } finally {
+    release();
+    flush();
+  }
 }
 
 async function ironic(): Promise<void> {
@@ -185,6 +198,7 @@ export function addMetal3Commands(program: Command): void {
       'the networking service is part of the server here: give the container ironic [ironic_networking] by OS_IRONIC_NETWORKING__… variables',
     );
   });
+  addHardwareSync(metal3, runUntilSignal);
   withConfigFiles(metal3.command('dbsync <command>').description('ironic-dbsync: upgrade, create_schema, version, online_data_migrations.'))
     .option('--debug', 'accepted for compatibility; no effect')
     .action(dbsync);
