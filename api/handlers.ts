@@ -1,6 +1,7 @@
 /** Every handler by its operationId. The compiler compares the list with openapi.yaml (api/schema/operations.ts). */
 import { biosHandlers } from './nodes/bios';
 import { firmwareHandlers } from './nodes/firmware';
+import { healthHandlers } from './nodes/health';
 import { nodeHistoryHandlers } from './nodes/history';
 import { indicatorHandlers } from './nodes/indicators';
 import { nodeListHandlers } from './nodes/list';
@@ -34,6 +35,7 @@ import { residentAgentHandlers } from './resources/resident-agents';
 import { rootHandlers } from './resources/root';
 import { runbookHandlers } from './resources/runbooks';
 import { shardHandlers } from './resources/shards';
+import { erasureHandlers } from './resources/erasures';
 import { snapshotHandlers } from './resources/snapshots';
 import { stateCountHandlers } from './resources/state-counts';
 import { vendorHandlers } from './resources/vendor-passthru';
@@ -43,6 +45,7 @@ import type { Handlers } from './pipeline/handler';
 export const handlers: Handlers = {
   ...biosHandlers,
   ...firmwareHandlers,
+  ...healthHandlers,
   ...nodeHistoryHandlers,
   ...indicatorHandlers,
   ...nodeListHandlers,
@@ -77,6 +80,7 @@ export const handlers: Handlers = {
   ...runbookHandlers,
   ...shardHandlers,
   ...snapshotHandlers,
+  ...erasureHandlers,
   ...stateCountHandlers,
   ...vendorHandlers,
   ...volumeHandlers,

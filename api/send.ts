@@ -39,8 +39,8 @@ export function send(response: ServerResponse, head: boolean, { status, headers,
   const all: Record<string, string> = {};
   if (content.length > 0) all['Content-Type'] = 'application/json';
   Object.assign(all, headers);
-  // RFC 9110 §8.6: 204 has no length.
-  if (status !== 204) all['Content-Length'] = String(length);
+  // RFC 9110 §8.6: 204 has no length, and that of 304 would be the one of 200.
+  if (status !== 204 && status !== 304) all['Content-Length'] = String(length);
   response.writeHead(status, all);
   if (head) response.end();
   // Headers and text leave in one write.

@@ -7,10 +7,11 @@ import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
-import type { ConductorApi } from '../conductor/conductor';
+import type { ConductorApi, LocalScreens } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
 import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { healthRules, type HealthRule } from '../model/rules/health-rules';
 import { silentNotifier, type Notifier } from '../model/notifications';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
@@ -27,7 +28,7 @@ import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { beginExchange, createCorsHeaders, noteCaller, noteError, type Exchange } from './http/exchange';
 import { baseOf } from './http/forwarded';
-import { measureNodes } from './http/node-counts';
+import { measureHealth, measureNodes } from './http/node-counts';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { reportFields, type RequestReport } from './http/request-report';
 import { send, sendLong } from './send';
@@ -47,6 +48,7 @@ import { createValidators } from './schema/schema';
 import type { UpgradeListener } from '../wire/http/upgrades';
 import { loadAssets } from './ui/assets';
 import { createConsoleBridge } from './ui/console';
+import { createPageScreens } from './ui/screen';
 import { createLogIns } from './ui/log-ins';
 import { createPage } from './ui/page';
 
@@ -77,10 +79,14 @@ interface ApiParts extends ServiceParts {
   readonly audit?: AuditLog;
   /** Absent: read now. */
   readonly document?: Document;
+  /** Absent: the built-in ones. */
+  readonly healthRules?: readonly HealthRule[];
   /** Absent: the page has no consoles. */
   readonly consoles?: {
     /** The port of a console that this process serves. */
     readonly portOf: (uuid: string) => Promise<number | undefined>;
+    /** Absent: this process shows no screens. */
+    readonly screens?: LocalScreens | undefined;
     /** Sets the listener of the HTTP server. */
     readonly upgrade: (listener: UpgradeListener) => void;
   };
@@ -117,6 +123,7 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
     auth,
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
+    healthRules: parts.healthRules ?? healthRules([]),
     agentTokens: createAgentTokens(store, options['DEFAULT.host'], randomBytes),
     validators: createValidators(),
     current: createCurrentState(store, options),
@@ -366,9 +373,13 @@ export function createApi(parts: ApiParts): RequestListener {
   const { auth } = sessions;
   const context = createContext(parts, document, auth, stopping);
   measureNodes(store, clock, metrics);
+  if (options['health.enabled']) measureHealth(store, clock, metrics);
   if (parts.consoles && options['api.enable_ui']) {
-    const { portOf, upgrade } = parts.consoles;
-    upgrade(createConsoleBridge({ options, sessions, store, conductor, localConsole: portOf, log, clock, stopping }));
+    const { portOf, screens, upgrade } = parts.consoles;
+    const shared = { options, sessions, store, log, clock, stopping, audit: parts.audit };
+    const consoles = createConsoleBridge({ ...shared, conductor, localConsole: portOf });
+    const pageScreens = screens && createPageScreens({ ...shared, screens });
+    upgrade((...given) => consoles(...given) || (pageScreens?.(...given) ?? false));
   }
 
   const router = Router();

@@ -73,11 +73,34 @@ export const remove = (url: string | undefined, path: string): Promise<true> => 
 export const change = (url: string | undefined, method: 'DELETE' | 'PATCH' | 'POST', path: string, body?: object): Promise<true> =>
   send(url, { method, path, body }, () => true);
 
-async function send<Response>(
+/**
+ * GET with the entity tag of an earlier answer, for commands that ask again and again.
+ * @returns `unchanged` for 304, `missing` for 404
+ * @throws Error for the operator
+ */
+export async function getTagged(
   url: string | undefined,
-  { method, path, body }: { readonly method: string; readonly path: string; readonly body?: object | undefined },
-  accept: (body: unknown) => Response | undefined,
-): Promise<Response> {
+  path: string,
+  tag: string | undefined,
+  signal: AbortSignal,
+): Promise<'unchanged' | 'missing' | { readonly tag: string | undefined; readonly body: unknown }> {
+  const { base, response, text } = await exchange(url, { method: 'GET', path, ...(tag === undefined ? {} : { tag }), signal });
+  if (response.status === 304) return 'unchanged';
+  if (response.status === 404) return 'missing';
+  const body = response.ok ? parseJson(text) : undefined;
+  if (body === undefined) throw new Error(refusalText(base, response.status, text));
+  return { tag: response.headers.get('etag') ?? undefined, body };
+}
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object | undefined;
+  /** Of If-None-Match. */
+  readonly tag?: string;
+  readonly signal?: AbortSignal;
+}
+async function exchange(url: string | undefined, { method, path, body, tag, signal }: Sent) {
   const base = endpoint(url, process.env);
   if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
   const response = await fetch(`${base}/v1/${path}`, {
@@ -86,15 +109,23 @@ async function send<Response>(
       accept: 'application/json',
       [HEADER]: 'latest',
       ...(body ? { 'content-type': 'application/json' } : {}),
+      ...(tag === undefined ? {} : { 'if-none-match': tag }),
       ...authorization(process.env),
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
-    signal: timeoutSignal(TIMEOUT_MS),
+    signal: timeoutSignal(TIMEOUT_MS, ...(signal ? [signal] : [])),
   }).catch((error: unknown) => {
     const { cause, message } = error as Error;
     throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
   });
-  const text = await response.text();
+  return { base, response, text: await response.text() };
+}
+async function send<Response>(
+  url: string | undefined,
+  sent: Pick<Sent, 'method' | 'path' | 'body'>,
+  accept: (body: unknown) => Response | undefined,
+): Promise<Response> {
+  const { base, response, text } = await exchange(url, sent);
   const accepted = response.ok ? accept(parseJson(text)) : undefined;
   if (accepted !== undefined) return accepted;
   throw new Error(refusalText(base, response.status, text));

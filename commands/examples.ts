@@ -40,6 +40,17 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'snapshot list': ['bloomery snapshot list --node node-1'],
   'snapshot show': ['bloomery snapshot show UUID --json'],
   'snapshot delete': ['bloomery snapshot delete UUID'],
+  health: [
+    'bloomery health',
+    'bloomery health node-1 --cleared',
+    "bloomery health node-1 --report 'it hums' --severity warning --until 3d",
+    "bloomery health node-1 --mask 6f7c2d1e-0c3d-4c0a-9d4b-0d7f3a7f5b11 --until 3d --reason 'the spare part is ordered'",
+  ],
+  erasures: ['bloomery erasures list'],
+  'erasures list': ['bloomery erasures list --node node-1', 'bloomery erasures list --serial S4EWNX0R123456'],
+  'erasures show': ['bloomery erasures show UUID'],
+  'erasures save': ['bloomery erasures save UUID --to /srv/certificates'],
+  'erasures verify': ['bloomery erasures verify UUID.json --key site.pem'],
   'out-of-service': [
     "bloomery out-of-service node-1 --reason 'a fan is replaced' --ticket https://tickets.example/4711 --until 3d",
     'bloomery out-of-service node-1 --end',
@@ -73,6 +84,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'metal3 database-upgrade': ['bloomery metal3 database-upgrade'],
   'metal3 online-data-migrations': ['bloomery metal3 online-data-migrations'],
   'metal3 networking': ['bloomery metal3 networking'],
+  'metal3 hardware-sync': ['bloomery metal3 hardware-sync --namespace metal3 --interval 30'],
+  'metal3 recorder': [
+    'bloomery metal3 recorder metal3~worker-1 --host worker-1 --image registry.example.org/bloomery:0.1.0 | kubectl apply -f -',
+  ],
   'metal3 dbsync': ['bloomery metal3 dbsync --config-dir /conf/ironic upgrade'],
   version: ['bloomery version'],
   config: ['bloomery config > ironic.conf', 'bloomery config --docs > configuration.md'],

@@ -7,18 +7,20 @@ import { addConfigCommand } from './config';
 import { addDatabaseCommands } from './db';
 import { addDefaultConfigCommands } from './default-config';
 import { addDemoCommand } from './demo';
+import { addErasureCommands } from './disks/erasures';
+import { addSnapshotCommands } from './disks/snapshot';
 import { addExamples } from './examples';
+import { addHealthCommand } from './nodes/health';
 import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
-import { addMetal3Commands } from './metal3';
+import { addMetal3Commands } from './metal3/programs';
 import { print, printError } from './output';
-import { addOutOfServiceCommand } from './out-of-service';
+import { addOutOfServiceCommand } from './nodes/out-of-service';
 import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
 import { addSimulateCommand } from './simulate';
 import { addResidentCommands } from './resident';
-import { addSnapshotCommands } from './snapshot';
 import { addTokenCommands } from './token';
 import { addStepsCommand } from './steps';
 import { addWhyCommand } from './why';
@@ -40,7 +42,9 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addDefaultConfigCommands,
   addResidentCommands,
   addSnapshotCommands,
+  addErasureCommands,
   addOutOfServiceCommand,
+  addHealthCommand,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

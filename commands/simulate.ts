@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { loadOptions } from '../config/load';
 import { systemClock } from '../model/clock';
@@ -69,6 +70,7 @@ interface Arguments {
   readonly qemu: number;
   readonly qemuBridge?: string;
   readonly qemuCa?: Buffer;
+  readonly qemuScreens?: string;
   readonly qemuMemory: number;
   readonly qemuDisk: number;
   readonly qemuFirmware: 'bios' | 'uefi';
@@ -101,7 +103,9 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     qemuAccelerator: accelerator,
     qemuBridge: bridge,
     qemuCa: authorities,
+    qemuScreens,
   } = given;
+  const screens = qemuScreens === undefined ? undefined : resolve(qemuScreens);
   return {
     count,
     memoryMiB,
@@ -110,6 +114,7 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     accelerator,
     bridge,
     authorities,
+    screens,
   };
 }
 const toStderr = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...fields }));
@@ -247,6 +252,10 @@ export function addSimulateCommand(program: Command): void {
       '--qemu-ca <file>',
       'CA certificates (PEM) that the UEFI firmware of QEMU machines trusts for HTTPS boot (default: none)',
       certificates,
+    )
+    .option(
+      '--qemu-screens <folder>',
+      'folder of the Unix sockets on which the QEMU machines show their screens by VNC (default: they have no screens)',
     )
     .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
     .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)

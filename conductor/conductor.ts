@@ -1,5 +1,6 @@
 /** All calls of the API to a conductor. Arguments and results are plain JSON, so they can go over RPC. */
-import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
+import type { HttpMethod, IndicatorTable, Screen, VirtualMediaType } from '../drivers/interfaces';
+import type { Screens } from '../drivers/screens';
 import type { Probes } from '../model/readiness';
 import type { Reading } from '../drivers/common/sensor-readings';
 import type {
@@ -137,4 +138,10 @@ export type Conductor = Calls;
 export interface ConductorApi extends Conductor {
   /** The same calls with the origin of a request. */
   from(origin: Origin): Conductor;
+}
+
+/** The screens that this process shows. They are streams, so no other process can be asked for them. */
+export interface LocalScreens extends Pick<Screens, 'enter'> {
+  /** Connects to the screen of a node, whose console is on. @throws Fault */
+  open(uuid: string, signal: AbortSignal): Promise<Screen>;
 }

@@ -1,18 +1,21 @@
 /** Starts the conductor of this process: registers it, recovers its nodes, runs its periodic work, and serves the calls of the API. */
 import type { LoadedOptions, Options } from '../config/options';
 import { setMaxListeners } from 'node:events';
-import type { HooksOption, Interfaces } from '../drivers/interfaces';
+import type { HooksOption, Interfaces, Screen } from '../drivers/interfaces';
 import { waitUntil } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { silentLog } from '../model/log';
 import { macLists } from '../wire/mac-lists';
 import { silentNotifier } from '../model/notifications';
+import { timeLimits } from '../model/rules/time-limits';
 import { createBmcTurns } from './runtime/bmc-turns';
 import { createNovaEvents } from './runtime/nova-events';
 import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
+import { openScreen } from './requests/console';
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
+import { readHealthRules } from './core/health';
 import type { Hardware } from './hardware/hardware';
 import { createHardware } from './hardware/create-hardware';
 import { FLOWS } from './flows';
@@ -31,11 +34,15 @@ import { runPeriodics } from './periodic/periodics';
 import { resumeAbandoned, takeOverNodes } from './engine/recovery';
 import { createWorkers } from './runtime/workers';
 
+export { readHealthRules };
+
 export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */
   readonly host: string;
   /** Runs an operation in this process. */
   readonly perform: Perform;
+  /** Connects to the screen of a node whose console is on. @param signal aborted when the viewer has gone */
+  readonly openScreen: (uuid: string, signal: AbortSignal) => Promise<Screen>;
   /** Whether the conductor is stopping: then only other conductors take new work. */
   readonly isLeaving: () => boolean;
   /**
@@ -110,11 +117,15 @@ export function checkInspectionOptions(options: InspectionOptions, inspectors: I
   });
   if (problems.length > 0) throw new Error(problems.join('\n'));
 }
-/** Reads the files that options of inspection name. Throws an Error for the operator. */
-export async function readInspectionFiles(options: Options): Promise<Pick<Context, 'builtInRules' | 'accelerators'>> {
+/** Reads the files that options of inspection and of health name, and the time limits. Throws an Error for the operator. */
+export async function readInspectionFiles(
+  options: Options,
+): Promise<Pick<Context, 'builtInRules' | 'accelerators' | 'healthRules' | 'timeLimits'>> {
   return {
     builtInRules: await readBuiltInRules(options['inspection_rules.built_in_rules']),
     accelerators: await readAccelerators(options['inspector.known_accelerators']),
+    healthRules: await readHealthRules(options['health.rules']),
+    timeLimits: timeLimits(options['health.time_limits']),
   };
 }
 
@@ -129,7 +140,7 @@ interface Running {
 function createContext(
   parts: ConductorParts,
   hardware: Hardware,
-  inspection: Pick<Context, 'builtInRules' | 'accelerators' | 'unknownMacs'>,
+  inspection: Pick<Context, 'builtInRules' | 'accelerators' | 'healthRules' | 'timeLimits' | 'unknownMacs'>,
   running: Running,
 ): Context {
   const { store, options, log, clock, random, metrics } = parts;
@@ -237,6 +248,7 @@ export async function startConductor(parts: ConductorParts): Promise<RunningCond
   return Object.assign(conductorApi(perform), {
     host: context.host,
     perform,
+    openScreen: (uuid: string, signal: AbortSignal) => openScreen(context, uuid, signal),
     isLeaving: () => running.isLeaving,
     stop: (how: Parameters<RunningConductor['stop']>[0]) => (stopped ??= stopConductor(context, running, periodics, how)),
     idle: () => context.workers.idle(),

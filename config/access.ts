@@ -3,7 +3,7 @@ import { isLoopback } from '../model/idents';
 import { providerUrlProblem } from '../wire/http/openid';
 import type { LoadedOptions } from './options';
 
-const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
+const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::', 'vnc.host_ip': '0.0.0.0' } as const;
 type HostOption = keyof typeof HOSTS;
 type Hosts = Readonly<Record<HostOption, string>>;
 const LOOPBACK = '127.0.0.1';
@@ -15,6 +15,7 @@ export function listenHosts(options: LoadedOptions): Hosts {
     'api.host_ip': hostOf('api.host_ip'),
     'DEFAULT.listen_address': hostOf('DEFAULT.listen_address'),
     'json_rpc.host_ip': hostOf('json_rpc.host_ip'),
+    'vnc.host_ip': hostOf('vnc.host_ip'),
   };
 }
 

@@ -14,7 +14,14 @@ interface Need {
 }
 
 /** Options that switch TLS on. They are true, or a port; port 0 is any free port. */
-const SWITCHES = ['api.enable_ssl_api', 'json_rpc.use_ssl', 'boot.http_use_ssl', 'boot.https_port', 'metrics.prometheus_use_ssl'] as const;
+const SWITCHES = [
+  'api.enable_ssl_api',
+  'json_rpc.use_ssl',
+  'boot.http_use_ssl',
+  'boot.https_port',
+  'metrics.prometheus_use_ssl',
+  'vnc.enable_ssl',
+] as const;
 type Switch = (typeof SWITCHES)[number];
 const isOn =
   (...switches: readonly Switch[]) =>
@@ -33,6 +40,8 @@ export const NEEDS: readonly Need[] = [
   { guards: tlsOptions('json_rpc'), needs: '[json_rpc]use_ssl = true', isMet: isOn('json_rpc.use_ssl') },
   { guards: tlsOptions('boot'), needs: '[boot]http_use_ssl = true or [boot]https_port', isMet: isOn('boot.http_use_ssl', 'boot.https_port') },
   { guards: tlsOptions('metrics'), needs: '[metrics]prometheus_use_ssl = true', isMet: isOn('metrics.prometheus_use_ssl') },
+  { guards: ['vnc.cert_file', 'vnc.key_file', 'vnc.tls_minimum_version', 'vnc.tls_ciphers'], needs: '[vnc]enable_ssl = true', isMet: isOn('vnc.enable_ssl') },
+  { guards: ['vnc.enable_ssl', 'vnc.read_only'], needs: '[vnc]enabled = true', isMet: (options) => options['vnc.enabled'] },
   { guards: ['boot.http_use_ssl', 'boot.https_port'], needs: 'a TCP port: [boot]http_unix_socket must not be set', isMet: (options) => options['boot.http_unix_socket'] === null },
   { guards: ['metrics.prometheus_use_ssl'], needs: '[metrics]prometheus_port or [metrics]prometheus_unix_socket', isMet: (options) => (options['metrics.prometheus_port'] ?? options['metrics.prometheus_unix_socket']) !== null },
   { guards: ['api.unix_socket_mode'], needs: '[api]unix_socket', isMet: (options) => options['api.unix_socket'] !== null },

@@ -470,6 +470,11 @@ export const OPTIONS = [
   { section: 'agent', name: 'memory_consumed_by_agent', kind: 'integer', default: 0, min: 0, help: 'Memory that the agent itself needs, in MiB. An image in Glance that the agent does not stream must fit into the rest of the node\'s memory_mb, if that is set.' },
   { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Local folder of ramdisk logs.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
+  // [health]
+  { section: 'health', name: 'enabled', kind: 'boolean', default: true, ours: true, help: 'Raise alerts about machines from what is read of them anyway: sensors, their health, changes of their hardware (docs/health.md).' },
+  { section: 'health', name: 'rules', kind: 'string', default: null, ours: true, help: 'YAML file with the rules of the site, in addition to the built-in ones, or in their place (docs/health.md).' },
+  { section: 'health', name: 'time_limits', kind: 'dict', default: {}, ours: true, help: 'name:seconds pairs of flows (deploy, clean) or provision states. A node that is on the way for longer gets one alert.' },
+  { section: 'health', name: 'keep_days', kind: 'integer', default: 90, min: 1, max: 3660, ours: true, help: 'Days after which alerts that were cleared are removed.' },
   // [sensor_data]
   { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, formerly: ['conductor.send_sensor_data'], help: 'Read the sensors of machines periodically, and send the values as notifications and metrics.' },
   { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, formerly: ['conductor.send_sensor_data_interval'], min: 1, help: 'Seconds between notifications of sensor values. Sensors whose kind has no interval option are also read at this interval.' },
@@ -553,6 +558,25 @@ export const OPTIONS = [
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for the consoles of nodes that do not set a port, as first:end (end excluded). Separate several ranges with commas.' },
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
   { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, even if there is traffic; 0: never.' },
+  { section: 'console', name: 'log_size', kind: 'integer', default: 0, min: 0, max: 1024, ours: true, help: 'KiB of the output of each serial console that is kept in memory, and shown to who connects. The serial line is open while the console is on. 0: none, and the line is open only while a user is connected.' },
+
+  // [vnc]
+  { section: 'vnc', name: 'enabled', kind: 'boolean', default: false, help: 'Show the screens of nodes with a graphical console: in the page, and on a port of their own, which the addresses of consoles name.' },
+  { section: 'vnc', name: 'host_ip', kind: 'string', default: null, help: 'Address of the screens\' port. Default: 0.0.0.0 if `[DEFAULT]auth_strategy` is set, else 127.0.0.1.' },
+  { section: 'vnc', name: 'port', kind: 'integer', default: 6090, min: 0, max: 65535, help: 'Port on which the conductor shows screens to whoever has the token of a console. 0: any free port.' },
+  { section: 'vnc', name: 'public_url', kind: 'string', default: null, help: 'URL of the page with a screen, as browsers reach it. Each conductor has its own. Default: http or https, my_ip, the port, and /vnc_auto.html.' },
+  { section: 'vnc', name: 'enable_ssl', kind: 'boolean', default: false, help: 'Use TLS on the screens\' port.' },
+  { section: 'vnc', name: 'cert_file', kind: 'string', default: null, formerly: ['vnc.ssl_cert_file'], help: 'Certificate of the screens\' port, PEM. Default: [ssl]cert_file.' },
+  { section: 'vnc', name: 'key_file', kind: 'string', default: null, formerly: ['vnc.ssl_key_file'], help: 'Private key of cert_file, PEM. Default: [ssl]key_file.' },
+  { section: 'vnc', name: 'tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], formerly: ['vnc.ssl_minimum_version'], help: 'Oldest TLS version that the screens\' port accepts.' },
+  { section: 'vnc', name: 'tls_ciphers', kind: 'string', default: null, formerly: ['vnc.ssl_ciphers'], help: 'OpenSSL\'s list of ciphers for TLS 1.2 on the screens\' port. Default: [ssl]ciphers.' },
+  { section: 'vnc', name: 'read_only', kind: 'boolean', default: false, help: 'Nobody sends keys or mouse events to a screen.' },
+  { section: 'vnc', name: 'token_timeout', kind: 'integer', default: 600, min: 10, help: 'Seconds for which the address of a graphical console can be opened. After that, the console is turned off as soon as nobody looks.' },
+  { section: 'vnc', name: 'expire_console_session_interval', kind: 'integer', default: 120, min: 1, help: 'Seconds between checks whether graphical consoles have expired.' },
+  { section: 'vnc', name: 'max_session_time', kind: 'integer', default: 3600, min: 0, ours: true, help: 'Seconds after which a screen is closed; 0: never.' },
+  { section: 'vnc', name: 'max_screens', kind: 'integer', default: 50, min: 1, ours: true, help: 'Maximum of screens that users of this process look at.' },
+  { section: 'vnc', name: 'max_users_per_screen', kind: 'integer', default: 4, min: 1, ours: true, help: 'Maximum of users who look at one screen. Only the first of them can use keys and mouse.' },
+  { section: 'vnc', name: 'socket_folder', kind: 'string', default: null, ours: true, help: 'Folder of the Unix sockets that vnc_socket in driver_info may name. Default: vnc_socket is refused.' },
 
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },
@@ -676,6 +700,8 @@ export const OPTIONS = [
   { section: 'snapshot', name: 's3_access_key', kind: 'string', default: null, ours: true, help: 'Access key of the S3 server.' },
   { section: 'snapshot', name: 's3_secret_key', kind: 'string', default: null, secret: true, ours: true, help: 'Secret key of the S3 server.' },
   { section: 'snapshot', name: 's3_url_duration', kind: 'integer', default: 3600, min: 60, max: 604800, ours: true, help: 'Seconds for which the URL of a snapshot is valid that an agent gets. An agent must begin to read the image within this time.' },
+  { section: 'erasure', name: 'signing_key', kind: 'string', default: null, ours: true, help: 'File with the private key that signs certificates of erasure (PEM, ECDSA P-256 or Ed25519). All conductors of a site need the same key. Default: erasure-key.pem in the state directory, which the server makes.' },
+  { section: 'erasure', name: 'keep_days', kind: 'integer', default: 3650, min: 0, ours: true, help: 'Days for which certificates of erasure are kept. 0: for ever.' },
   { section: 'recorder', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Accept hardware records that recorders on running hosts push (docs/recorder.md). If the server builds the config drive of an instance, the config drive contains a token for the recorder.' },
   { section: 'recorder', name: 'interval', kind: 'integer', default: 300, min: 10, ours: true, help: 'Seconds between two pushes of a recorder. The config drive tells the recorder this value.' },
   { section: 'recorder', name: 'stale_after', kind: 'integer', default: 900, min: 1, ours: true, help: 'Seconds without a push after which a hardware record is stale.' },
@@ -729,9 +755,12 @@ type Resolved =
   | 'DEFAULT.my_ip'
   | 'DEFAULT.state_path'
   | 'snapshot.directory'
+  | 'erasure.signing_key'
   | 'api.host_ip'
   | 'json_rpc.host_ip'
   | 'DEFAULT.listen_address'
+  | 'vnc.host_ip'
+  | 'vnc.public_url'
   | 'service_catalog.endpoint_override'
   | 'deploy.http_url'
   | 'deploy.http_root'

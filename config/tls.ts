@@ -21,15 +21,24 @@ const LISTENERS = {
   'boot with TLS': { section: 'boot', switch: 'boot.https_port' },
   json_rpc: { section: 'json_rpc', switch: 'json_rpc.use_ssl' },
   metrics: { section: 'metrics', switch: 'metrics.prometheus_use_ssl' },
+  vnc: { section: 'vnc', switch: 'vnc.enable_ssl' },
 } as const;
 type Listener = keyof typeof LISTENERS;
 type Section = (typeof LISTENERS)[Listener]['section'];
+/** The names of the version and of the ciphers begin with it. */
+const PREFIXES = { api: 'server_', boot: 'server_', json_rpc: 'server_', metrics: 'server_', vnc: '' } as const satisfies Record<
+  Section,
+  string
+>;
+type Prefixed<S extends Section> = `${S}.${(typeof PREFIXES)[S]}${'tls_minimum_version' | 'tls_ciphers'}`;
+type VersionOption = { [S in Section]: `${S}.${(typeof PREFIXES)[S]}tls_minimum_version` }[Section];
+type CiphersOption = { [S in Section]: `${S}.${(typeof PREFIXES)[S]}tls_ciphers` }[Section];
 
-type OfSection = 'cert_file' | 'key_file' | 'server_tls_minimum_version' | 'server_tls_ciphers';
 type TlsOptions = Pick<
   LoadedOptions,
   | (typeof LISTENERS)[Listener]['switch']
-  | `${Section}.${OfSection}`
+  | `${Section}.${'cert_file' | 'key_file'}`
+  | { [S in Section]: Prefixed<S> }[Section]
   | 'ssl.cert_file'
   | 'ssl.key_file'
   | 'ssl.ca_file'
@@ -56,7 +65,8 @@ function filesOf(options: TlsOptions, listener: Listener): Pick<TlsSettings, 'ce
 
 /** oslo.service's [ssl]version: `SSLv23` leaves the choice to client and server, other names are one version each. */
 function versionsOf(options: TlsOptions, section: Section): Pick<TlsSettings, 'minVersion' | 'maxVersion'> {
-  const least = options[`${section}.server_tls_minimum_version`];
+  const name = `${section}.${PREFIXES[section]}tls_minimum_version` as VersionOption;
+  const least = options[name];
   const only = options['ssl.version']?.toLowerCase();
   if (only === undefined || only === 'sslv23') return { minVersion: VERSIONS[least], maxVersion: 'TLSv1.3' };
   if (only !== 'tlsv1_2')
@@ -65,8 +75,8 @@ function versionsOf(options: TlsOptions, section: Section): Pick<TlsSettings, 'm
     );
   if (least === '1.3')
     throw new TlsOptionsError(
-      `[ssl]version = TLSv1_2 and [${section}]server_tls_minimum_version = 1.3 exclude each other: ` +
-        `remove [ssl]version, or set [${section}]server_tls_minimum_version = 1.2`,
+      `[ssl]version = TLSv1_2 and ${formatOptionName(name)} = 1.3 exclude each other: ` +
+        `remove [ssl]version, or set ${formatOptionName(name)} = 1.2`,
     );
   return { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' };
 }
@@ -80,7 +90,7 @@ export function tlsOf(options: TlsOptions, listener: Listener): TlsSettings | un
   // The option may be a port. Port 0, any free port, enables TLS too.
   if (options[asks] === false || options[asks] === null) return undefined;
   const ca = section === 'api' ? options['ssl.ca_file'] : null;
-  const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];
+  const ciphers = options[`${section}.${PREFIXES[section]}tls_ciphers` as CiphersOption] ?? options['ssl.ciphers'];
   return {
     ...filesOf(options, listener),
     ca: ca === null ? undefined : { option: '[ssl]ca_file', path: ca },

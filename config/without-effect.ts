@@ -160,7 +160,10 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'pxe', names: ['ipxe_use_swift'], because: 'machines get the kernels and ramdisks of Glance from the HTTP boot service' },
   { section: 'pxe', names: ['dir_permission', 'file_permission'], because: 'the server generates boot files from the database, and does not write them to disk' },
   { section: 'pxe', names: ['ip_version'], because: 'IPv4 and IPv6 work at the same time' },
-  { section: 'vnc', because: 'there is no graphical console' },
+  { section: 'vnc', names: ['novnc_web'], because: 'the program contains noVNC' },
+  { section: 'vnc', names: ['novnc_auth_schemes'], because: 'the server authenticates itself at VNC servers, and browsers need the token only' },
+  { section: 'vnc', names: ['novnc_record'], because: 'screens are not recorded' },
+  { section: 'vnc', names: ['container_provider', 'container_executable', 'container_host', 'container_publish_port', 'container_command_template', 'console_image', 'systemd_container_template', 'systemd_container_publish_port', 'kubernetes_container_template', 'kubernetes_pod_timeout', 'wait_for_ready_timeout'], because: 'no container with a browser is needed: this server connects to screens itself' },
 ];
 
 /** Why an option of Ironic has no effect here. Undefined: the table does not have it. @param key `section.name` */

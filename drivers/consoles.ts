@@ -1,5 +1,9 @@
-/** Consoles of machines on TCP ports of this conductor: one client at a time, connected to the machine's serial line. */
+/**
+ * Consoles of machines on TCP ports of this conductor: one client at a time, connected to the machine's serial line. With a log, the line is
+ * open as long as the console, and a client first gets the end of what the machine has said.
+ */
 import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 
@@ -20,6 +24,8 @@ interface ConsoleSetup {
   readonly idleMs: number;
   /** Disconnects a client after this time; 0: never. */
   readonly limitMs: number;
+  /** Bytes of output that are kept; 0: the line is open only while a client is connected. */
+  readonly logBytes: number;
   open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
 }
 export interface Consoles {
@@ -82,6 +88,77 @@ function endInTime(socket: Socket, limitMs: number): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
+/** The end of what a machine has said, up to a number of bytes. */
+function createConsoleLog(most: number): { readonly add: (bytes: Buffer) => void; readonly read: () => Buffer } {
+  let parts: Buffer[] = [];
+  let size = 0;
+  return {
+    add(bytes) {
+      // A copy: the bytes may be part of a larger buffer.
+      parts.push(Buffer.from(bytes.subarray(-most)));
+      size += bytes.length;
+      // Joined now and then, so that many small parts neither take more memory nor more time.
+      if (size < 2 * most && parts.length < MAX_PARTS) return;
+      parts = [Buffer.from(Buffer.concat(parts).subarray(-most))];
+      size = parts[0]!.length;
+    },
+    read: () => Buffer.concat(parts).subarray(-most),
+  };
+}
+/** Small parts of a log that are joined at a time. */
+const MAX_PARTS = 1000;
+
+/** The line of a console with a log: open until the console is closed, and opened again when the BMC ends it. */
+function keepLine(setup: ConsoleSetup, log: Log, signal: AbortSignal): Pick<ConsoleSetup, 'open'> {
+  const said = createConsoleLog(setup.logBytes);
+  let line: Line | undefined;
+  let listener: ((bytes: Buffer) => void) | undefined;
+  let why = new Error('the console is not connected to the machine yet');
+  /** Resolves when the line that a client uses ends. */
+  let ended: (error: Error | undefined) => void = () => {};
+  const take = (bytes: Buffer): void => {
+    said.add(bytes);
+    listener?.(bytes);
+  };
+  const follow = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        line = await setup.open(take, signal);
+        if (signal.aborted) await line.close();
+        why = (await line.closed) ?? new Error('the machine ended the connection');
+      } catch (error) {
+        why = error as Error;
+        if (!signal.aborted) log.warn('A console cannot be connected', { node: setup.name, reason: reasonOf(error) });
+      }
+      line = undefined;
+      ended(why);
+      await delay(REOPEN_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+  };
+  signal.addEventListener('abort', () => void line?.close().catch(() => {}), { once: true });
+  void follow();
+  return {
+    open: async (deliver) => {
+      const before = said.read();
+      if (before.length > 0) deliver(before);
+      if (!line) throw why;
+      const now = line;
+      listener = deliver;
+      return {
+        write: (bytes) => now.write(bytes),
+        sendBreak: () => now.sendBreak(),
+        closed: new Promise((done) => (ended = done)),
+        // The line stays open for the log.
+        close: async () => {
+          listener = undefined;
+        },
+      };
+    },
+  };
+}
+/** Milliseconds until the line is opened again after the BMC has ended it. */
+const REOPEN_MS = 10_000;
+
 async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<void> {
   const gone = new AbortController();
   socket.once('close', () => gone.abort(new Error('the client has gone')));
@@ -129,6 +206,7 @@ export function createConsoles(log: Log): Consoles {
   const listenOn = (setup: ConsoleSetup, port: number): Promise<OpenConsole | undefined> =>
     new Promise((done, fail) => {
       const server = createServer();
+      const closing = new AbortController();
       const sockets = new Set<Socket>();
       let busy = false;
       server.on('connection', (socket) => {
@@ -140,13 +218,18 @@ export function createConsoles(log: Log): Consoles {
           return;
         }
         busy = true;
-        void serve(socket, setup, log).finally(() => (busy = false));
+        void serve(socket, kept ? { ...setup, ...kept } : setup, log).finally(() => (busy = false));
       });
       server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? done(undefined) : fail(error)));
+      let kept: Pick<ConsoleSetup, 'open'> | undefined;
       const hangUp = (): void => {
+        closing.abort(new Error('the console is closed'));
         for (const socket of sockets) socket.destroy();
       };
-      server.listen({ port, host: setup.host }, () => done({ server, port, hangUp }));
+      server.listen({ port, host: setup.host }, () => {
+        if (setup.logBytes > 0) kept = keepLine(setup, log, closing.signal);
+        done({ server, port, hangUp });
+      });
     });
   const start = async (setup: ConsoleSetup): Promise<OpenConsole> => {
     for (const port of setup.ports) {

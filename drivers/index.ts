@@ -10,6 +10,9 @@ import { discoverdInspect } from './agent/discoverd';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake/fake';
 import { fakeBios, fakeFirmware } from './fake/settings';
 import { fakeVendor } from './fake/vendor';
+import { fakeGraphicalConsole } from './graphical/fake';
+import { redfishGraphicalConsole } from './graphical/redfish';
+import { vncConsole } from './graphical/vnc';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement } from './ipmi/management';
 import { ipmiPower } from './ipmi/power';
@@ -44,7 +47,14 @@ export const INTERFACES: Interfaces = {
     'redfish-virtual-media': redfishVirtualMediaBoot,
     'redfish-https': redfishHttpsBoot,
   },
-  console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
+  console: {
+    'ipmitool-socat': ipmiConsole,
+    'redfish-graphical': redfishGraphicalConsole,
+    vnc: vncConsole,
+    'no-console': noConsole,
+    'fake-graphical': fakeGraphicalConsole,
+    fake: fakeConsole,
+  },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
@@ -61,7 +71,7 @@ export const INTERFACES: Interfaces = {
 const generic = {
   bios: ['no-bios'],
   boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],
-  console: ['no-console', 'fake-graphical'],
+  console: ['no-console', 'vnc', 'fake-graphical'],
   deploy: ['autodetect', 'direct', 'ansible', 'ramdisk', 'anaconda', 'bootc', 'custom-agent'],
   firmware: ['no-firmware'],
   inspect: ['agent', 'discoverd', 'no-inspect'],

@@ -1,4 +1,5 @@
 /** The interfaces of drivers: objects of tables and functions. Their functions get a Task; most return an Outcome. */
+import type { Duplex } from 'node:stream';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { InternalChanges } from '../model/internal-info';
@@ -25,6 +26,7 @@ import type {
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { IntrospectionClient } from '../wire/http/introspection';
+import type { Signal, SignalState } from '../model/rules/health-rules';
 import type { NetworkPort } from '../model/rules/network-ports';
 import type { NetworkTraits } from '../model/rules/trait-filter';
 import type { Switches } from '../wire/switches/switches';
@@ -32,6 +34,7 @@ import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
+import type { Screens } from './screens';
 
 /** A bounded cache, which drops the least recently used entry. */
 export interface KeyedCache<Value> {
@@ -51,6 +54,8 @@ export interface Connections {
   readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
   readonly consoles?: (Consoles & SolPool) | undefined;
+  /** Who looks at screens. Absent: this process shows none. */
+  readonly screens?: Screens | undefined;
   /** The introspection service. Absent: [discoverd] names none. */
   readonly introspection?: IntrospectionClient | undefined;
   /** Absent: [ironic_networking] enables no driver. */
@@ -67,7 +72,15 @@ export interface Connections {
  * The members that are used without that check: those that send nothing, consoles, which outlive the task, and OpenStack services, where
  * the drivers check before they change a node's ports or volumes.
  */
-export const UNFENCED: readonly (keyof Connections)[] = ['sdrCache', 'biosRegistries', 'networkTraits', 'apiUrl', 'consoles', 'services'];
+export const UNFENCED: readonly (keyof Connections)[] = [
+  'sdrCache',
+  'biosRegistries',
+  'networkTraits',
+  'apiUrl',
+  'consoles',
+  'screens',
+  'services',
+];
 
 /** A node with its driver while code works on it, usually reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
@@ -120,6 +133,8 @@ export interface Task {
     percent: number,
     bytes?: { readonly done: number; readonly of: number },
   ): Promise<void>;
+  /** Issues the certificate of a step of the agent that erased disks, once for each command. Throws an Error if it cannot be signed. */
+  certifyErasure(report: { readonly step: string; readonly command: string; readonly result: unknown }): Promise<void>;
   /** Replaces the node's BIOS settings by these. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Saves the firmware of these components; others stay as they were. */
@@ -318,6 +333,8 @@ interface BootDevice {
   readonly device: string | null;
   readonly persistent: boolean | null;
 }
+/** Called for each discrete sensor: its kind and its key in the result, and what its states mean. */
+export type SensorStates = (kind: string, sensor: string, states: readonly SignalState[]) => void;
 export interface ManagementInterface extends Interface {
   /** Possible boot devices: pxe, disk, cdrom, bios, safe, wanboot, … */
   readonly bootDevices: readonly string[];
@@ -342,8 +359,8 @@ export interface ManagementInterface extends Interface {
   networkPorts?(task: Task): Promise<readonly NetworkPort[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
-  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. */
-  sensors?(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject>;
+  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. `onStates` gets what Ironic's fields do not have. */
+  sensors?(task: Task, isWanted?: (kind: string) => boolean, onStates?: SensorStates): Promise<JsonObject>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
     /** `source`: with `http` the BMC gets this URL; with `local` it gets a URL of ours, and we forward the image. */
@@ -525,7 +542,14 @@ export interface ConsoleInterface extends Interface {
   stop(task: Task): Promise<void>;
   /** How to reach it: `{type, url}`. */
   get(task: Task): Promise<JsonObject>;
+  /** Connects to the machine's screen for a viewer, whose departure the signal tells. Absent: the console is not graphical. */
+  screen?(task: Task, signal: AbortSignal): Promise<Screen>;
 }
+export type Screen =
+  /** A connection to an RFB server (RFC 6143), before its handshake. Whoever gets it destroys it. */
+  | { readonly kind: 'rfb'; readonly stream: Duplex; readonly password: string }
+  /** A page of the BMC, which may have temporary credentials in its URL. */
+  | { readonly kind: 'page'; readonly url: string };
 export interface RaidInterface extends Interface {
   /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that is impossible, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
@@ -555,6 +579,8 @@ export interface VendorMethod<Subject> {
   /** Throws MissingParameterValue, InvalidParameterValue. */
   validate?(subject: Subject, args: JsonObject): Promise<void>;
   run(subject: Subject, args: JsonObject, http: HttpMethod): Promise<unknown>;
+  /** What the result, a whole event log, says about the health of the machine; undefined: nothing. */
+  readonly signals?: (result: unknown) => readonly Signal[] | undefined;
 }
 export interface VendorInterface extends Interface {
   readonly methods?: Readonly<Record<string, VendorMethod<Task>>>;

@@ -19,7 +19,7 @@ export const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => ty
 const ISOLATING: readonly InterfaceKind[] = ['network'];
 /** Hardware types and interfaces of Ironic, from Ocata to 39, that are not here. Other names are mistakes. */
 const ELSEWHERE =
-  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|autodetect|bootc|anaconda|ansible|http|(?:fake|redfish)-graphical)$/;
+  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|autodetect|bootc|anaconda|ansible|http)$/;
 
 interface ReadHardware {
   /** The enabled interfaces that exist. */

@@ -24,6 +24,8 @@ import { up as outOfService } from './002/0021_out_of_service';
 import { up as defaultConfigs } from './002/0022_default_configs';
 import { up as snapshots } from './002/0023_snapshots';
 import { up as residentAgents } from './002/0024_resident_agents';
+import { up as erasures } from './002/0025_erasures';
+import { up as healthAlerts } from './002/0026_health_alerts';
 import { up as oneEndOfInstances } from './003/0030_one_end_of_instances';
 
 export interface Migration {
@@ -61,5 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0022_default_configs', up: defaultConfigs },
   { name: '0023_snapshots', up: snapshots },
   { name: '0024_resident_agents', up: residentAgents },
+  { name: '0025_erasures', up: erasures },
+  { name: '0026_health_alerts', up: healthAlerts },
   { name: '0030_one_end_of_instances', up: oneEndOfInstances },
 ];

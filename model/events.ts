@@ -13,6 +13,7 @@ export const EVENT_KINDS = {
   step: 'A step of cleaning, deployment or servicing starts.',
   progress: 'A step ended or reported progress.',
   hardware: 'The recorder on the host reported changed hardware, or an inspection found it.',
+  health: 'An alert about the node was raised, changed, masked or cleared.',
   recorder: 'The recorder became stale, or reported again.',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;

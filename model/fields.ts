@@ -438,6 +438,43 @@ export interface SnapshotFields {
   readonly parts: JsonObject;
 }
 
+export const ERASURE_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  node_uuid: 'text',
+  node_name: 'text',
+  owner: 'text',
+  lessee: 'text',
+  instance_uuid: 'text',
+  step: 'text',
+  erased: 'integer',
+  skipped: 'integer',
+  serials: 'texts',
+  document: 'text',
+  signature: 'text',
+  public_key: 'text',
+  key_fingerprint: 'text',
+} as const;
+export interface ErasureFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly node_uuid: string;
+  readonly node_name: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly instance_uuid: string | null;
+  readonly step: string;
+  readonly erased: number;
+  readonly skipped: number;
+  readonly serials: readonly string[];
+  readonly document: string;
+  readonly signature: string;
+  readonly public_key: string;
+  readonly key_fingerprint: string;
+}
+
 export const RUNBOOK_FIELDS = {
   uuid: 'text',
   created_at: 'time',

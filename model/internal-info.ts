@@ -3,8 +3,20 @@
  * A row for a key is all that its part needs. Keys without a row are compile errors. A database that was imported from Ironic may have values
  * of other types, and keys of drivers that are not here.
  */
+import type { EraseChoice } from './agent/erasure';
+import type { JsonObject } from './json';
+
+interface EraseRequest {
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly request_id: string | null;
+  readonly requested_at: string;
+  readonly instance_uuid: string | null;
+  readonly instance_name: string | null;
+  readonly lessee: string | null;
+}
 /** The part of the program that writes the key. `ironic`: only an imported database has it. */
-type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
+type Owner = 'agent' | 'api' | 'boot' | 'conductor' | 'console' | 'discoverd' | 'dnsmasq' | 'ipmi' | 'ironic' | 'redfish' | 'storage';
 
 /** When keys are forgotten, and which other moments each of them includes. */
 const MOMENTS = {
@@ -75,6 +87,10 @@ export const INTERNAL_INFO = {
   clean_step_index: row<number>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   clean_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['clean end'], becomes: null }),
   cleaning_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['clean end'] }),
+  /** What a request chose for the disks: until an automated cleaning has ended well, so that one that is tried again keeps to it. */
+  erase_choice: row<{ readonly erase?: EraseChoice; readonly keep?: readonly JsonObject[] }>({ owner: 'conductor' }),
+  /** Who asked for the cleaning, and of which instance: for certificates of erasure. */
+  erase_request: row<EraseRequest>({ owner: 'conductor' }),
   /** Cleaning has not begun, because the node is out of service. */
   cleaning_held: row<boolean>({ owner: 'conductor', forgotten: ['clean end', 'clean failure'] }),
   /** The steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
@@ -128,6 +144,10 @@ export const INTERNAL_INFO = {
   discoverd_asked: row<string | null>({ owner: 'discoverd', forgotten: ['inspect end'] }),
   inspector_manage_boot: row<boolean>({ owner: 'agent', forgotten: ['inspect end'] }),
   lookup_bmc_addresses: row<unknown>({ owner: 'agent', forgotten: ['inspect end'] }),
+
+  /** The token of a graphical console (model/rules/screen-token.ts). */
+  novnc_secret_token: row<string>({ owner: 'console' }),
+  novnc_secret_token_created: row<string>({ owner: 'console' }),
 
   dnsmasq_tag: row<string>({ owner: 'dnsmasq' }),
   /** The protocol by which the BMC got the boot ISO. */

@@ -48,6 +48,8 @@ const WORDS = [
   'cephmonkey',
   // Not in Ironic: the K_g key of a BMC, in driver_info.
   'hex_kg_key',
+  // Not in Ironic: the PSIDs of disks, in driver_info.
+  'opal_psids',
 ];
 const SECRET = new RegExp(WORDS.join('|'), 'i');
 const KEY = `(?:${WORDS.join('|')})[0-9]*`;

@@ -3,6 +3,8 @@
  * from the table. Label values are names from this program, never values from callers, machines or agents, so that the number of series is
  * small. Sensor metrics are the exception.
  */
+import type { Clock } from './clock';
+
 export interface MetricRow {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
@@ -34,6 +36,9 @@ export const METRICS = {
 
   bloomery_nodes: { kind: 'gauge', help: 'Nodes in the database, of all conductors. Equal in every process with the API role, so use `max without (instance)`.', labels: ['provision_state', 'power_state', 'maintenance', 'fault'] },
   bloomery_nodes_out_of_service: { kind: 'gauge', help: 'Nodes out of service, of all conductors. `overdue`: whether their time is over. Equal in every process with the API role, so use `max without (instance)`.', labels: ['overdue'] },
+
+  bloomery_health_nodes: { kind: 'gauge', help: 'Nodes by their worst alert that is not masked: ok, warning, critical. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['health'] },
+  bloomery_health_alerts: { kind: 'gauge', help: 'Open alerts about nodes. `source`: sensor, system, log, hardware, state, report. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['severity', 'source', 'masked'] },
 
   bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
@@ -81,6 +86,7 @@ export const METRICS = {
   baremetal_fan_status: { kind: 'gauge', help: 'Status of a fan of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
   baremetal_power_status: { kind: 'gauge', help: 'Status of a power supply of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
   baremetal_drive_status: { kind: 'gauge', help: 'Status of a drive of a machine with Redfish: 0 is OK, 1 is not.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MAX_SENSORS },
+  baremetal_health_alert: { kind: 'gauge', help: 'Always 1: an open alert about a node of this conductor that is not masked.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'source', 'rule', 'subject', 'severity'], most: MAX_SENSORS },
   baremetal_last_payload_timestamp_seconds: { kind: 'gauge', help: "Time of the last reading of a machine's sensors.", labels: ['node_uuid', 'node_name', 'instance_uuid'], most: MAX_SENSORS },
 
   bloomery_notifications_total: { kind: 'counter', help: 'Notifications by driver (log, webhook) and outcome: sent, lost.', labels: ['driver', 'outcome'] },
@@ -114,6 +120,26 @@ export interface Metrics {
   totals(): Promise<Readonly<Record<string, Total>>>;
   /** Returns a function that returns the seconds since this call, by a monotonic clock. */
   timer(): () => number;
+}
+
+/** All scrapes within this time share one query. Milliseconds. */
+const TTL_MS = 5000;
+/** Reads a gauge from rows of the database. @param keptMs as TTL_MS */
+export function measureRows<Name extends Gauge>(
+  name: Name,
+  clock: Clock,
+  metrics: Metrics,
+  read: () => Promise<readonly Sample<Name>[]>,
+  keptMs = TTL_MS,
+): void {
+  let cached: { readonly until: number; readonly samples: Promise<readonly Sample<Name>[]> } | undefined;
+  metrics.read(name, () => {
+    if (cached && cached.until > clock.now()) return cached.samples;
+    const samples = read();
+    cached = { until: clock.now() + keptMs, samples };
+    samples.catch(() => (cached = undefined));
+    return samples;
+  });
 }
 
 /** Renders a scrape. The Accept header selects OpenMetrics or Prometheus' text format. */

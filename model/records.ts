@@ -11,6 +11,7 @@ import type {
   PortFields,
   PortgroupFields,
   RunbookFields,
+  ErasureFields,
   SnapshotFields,
   VolumeConnectorFields,
   VolumeTargetFields,
@@ -159,6 +160,11 @@ export interface SnapshotRecord
   readonly state: SnapshotState;
   readonly storage: 'directory' | 'glance' | 's3' | null;
 }
+/** A certificate of erasure (docs/erase.md). `command`: the command of the agent, of which there is one certificate. */
+export interface ErasureRecord extends ResourceRecord, ErasureFields {
+  readonly command: string;
+}
+export type NewErasure = Omit<ErasureRecord, 'id' | 'created_at' | 'updated_at' | 'revision'>;
 export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {

@@ -26,6 +26,8 @@ const LESSEE = 'project_id:%(node.lessee)s';
 const ALLOCATION_OWNER = 'project_id:%(allocation.owner)s';
 const RUNBOOK_OWNER = 'project_id:%(runbook.owner)s';
 const SNAPSHOT_OWNER = 'project_id:%(snapshot.owner)s';
+const ERASURE_OWNER = 'project_id:%(erasure.owner)s';
+const ERASURE_LESSEE = 'project_id:%(erasure.lessee)s';
 
 const SYSTEM_ADMIN = 'role:admin and system_scope:all';
 const SYSTEM_SERVICE = 'role:service and system_scope:all';
@@ -208,6 +210,12 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:node:default_config:get', check: READERS, scopes: BOTH, help: 'Read the default config of a node, and what differs on its machine.', ours: true },
   { name: 'baremetal:node:out_of_service:set', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Take a node out of service.', ours: true },
   { name: 'baremetal:node:out_of_service:clear', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Put a node back into service.', ours: true },
+  { name: 'baremetal:health_rule:get', check: ANY_READER, scopes: BOTH, help: 'List the rules of health.', ours: true },
+  { name: 'baremetal:node:health:get', check: READERS, scopes: BOTH, help: 'See how a node is: its provision state, and the alerts that people and programs report.', ours: true },
+  { name: 'baremetal:node:health:machine', check: OWNER_READERS, scopes: BOTH, help: 'See the alerts about the machine itself, which quote its BMC and its hardware.', ours: true },
+  { name: 'baremetal:node:health:report', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Report an alert about a node.', ours: true },
+  { name: 'baremetal:node:health:mask', check: OWNER_MEMBERS, scopes: BOTH, help: 'Mask an alert about a node until a date.', ours: true },
+  { name: 'baremetal:node:health:clear', check: OWNER_MEMBERS, scopes: BOTH, help: 'Clear an alert about a node.', ours: true },
   { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },
@@ -222,6 +230,10 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:snapshot:update:public', check: SYSTEM_MEMBER, scopes: BOTH, help: 'Make a snapshot public, or private again.', ours: true },
   { name: 'baremetal:snapshot:delete', check: SNAPSHOT_MEMBERS, scopes: BOTH, help: 'Delete snapshots.', ours: true },
   { name: 'baremetal:snapshot:write', check: '', scopes: ANY, help: 'Parts of snapshots from agents, which have a token of their own.', ours: true },
+  { name: 'baremetal:node:set_provision_state:erase', check: OWNER_MEMBERS, scopes: BOTH, help: 'Choose how the disks of a node are erased when it is released, and which are kept.', ours: true },
+  { name: 'baremetal:erasure:get', check: any(SYSTEM_READER, `role:reader and (${ERASURE_OWNER} or ${ERASURE_LESSEE})`), scopes: BOTH, help: 'See a certificate of erasure.', ours: true },
+  { name: 'baremetal:erasure:list', check: ANY_READER, scopes: BOTH, help: 'List the certificates of erasure of the own project.', ours: true },
+  { name: 'baremetal:erasure:list_all', check: SYSTEM_READER, scopes: BOTH, help: 'List the certificates of erasure of all projects.', ours: true },
   { name: 'introspection:status', check: SYSTEM_READER, scopes: BOTH, help: 'See introspections.', ours: true },
   { name: 'introspection:start', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Start introspections.', ours: true },
   { name: 'introspection:abort', check: SYSTEM_ADMIN, scopes: BOTH, help: 'Abort introspections.', ours: true },

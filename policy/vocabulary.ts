@@ -8,7 +8,7 @@ export interface Target {
   readonly lessee: string | null;
 }
 /** Ironic's targets have the name of a resource: `node.owner`. */
-const RESOURCES = ['node', 'allocation', 'runbook', 'snapshot'] as const;
+const RESOURCES = ['node', 'allocation', 'runbook', 'snapshot', 'erasure'] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 /** Ports, volumes, steps and the like belong to the projects of their node. */
@@ -66,6 +66,8 @@ const TARGETS: ReadonlySet<string> = new Set([
   'allocation.owner',
   'runbook.owner',
   'snapshot.owner',
+  'erasure.owner',
+  'erasure.lessee',
 ]);
 /** Credentials and values of targets that a rule names, and that no caller and no resource has. */
 export function unknownNames(rule: Rule): readonly string[] {

@@ -12,7 +12,8 @@ import { commandsOf } from './extensions';
 import { createHeartbeatSchedule } from './heartbeat';
 import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
-import { type Machine, waitForRootDisk } from './machine';
+import { type Machine, raidHost, waitForRootDisk } from './machine';
+import { assembleArrays } from './raid/arrays';
 import { routeSource } from './towards';
 import { plainMac } from './parameters';
 import { setClock } from './set-clock';
@@ -32,6 +33,8 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     log.warn(reasonOf(error));
   });
   await joinPaths(machine, signal);
+  // Members may be disks that several paths lead to.
+  await assembleArrays(raidHost(machine));
   await waitForAddress(machine, signal);
   await setClock(machine, signal);
 

@@ -9,7 +9,10 @@ import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
-import { findRootDisk, type Machine, openDiskToRead, syncDisks } from './machine';
+import { findRootDisk, type Machine, openDiskToRead, raidHost, syncDisks } from './machine';
+import { arraysOf, hasArrays, isArray } from './raid/arrays';
+import { installGrub } from './raid/bios';
+import { installEspArray } from './raid/esp';
 import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
 
@@ -106,28 +109,45 @@ function checkVersion(given: unknown): void {
   );
 }
 
-/** A BIOS boots whole-disk images without further setup. UEFI needs a boot entry. */
+/** A BIOS boots whole-disk images without further setup. UEFI needs a boot entry, and an array a boot loader on each of its disks. */
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
-  if (bootMode(machine.tree) === 'bios') return null;
+  const isBios = bootMode(machine.tree) === 'bios';
+  if (isBios && !hasArrays(machine.tree)) return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
   const disk = await findRootDisk(machine);
+  if (isBios && !isArray(disk)) return null;
   return concerning(
     () => describeDisk(disk),
     () => installLoader(machine, disk, ignore === true),
   );
 }
 async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean): Promise<null> {
+  try {
+    await (isArray(disk) ? installOnMembers(machine, disk) : installOnDisk(machine, disk));
+  } catch (error) {
+    if (!isIgnored) throw error;
+    machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
+  }
+  return null;
+}
+async function installOnDisk(machine: Machine, disk: FoundDisk): Promise<void> {
   const device = await openDiskToRead(machine, disk);
   try {
     const loader = await installBootEntry(device, machine.run, machine.tree, machine.temporary);
     machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
-  } catch (error) {
-    if (!isIgnored) throw error;
-    machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
   } finally {
     await device.close();
   }
-  return null;
+}
+async function installOnMembers(machine: Machine, disk: FoundDisk): Promise<void> {
+  const host = raidHost(machine);
+  const array = (await arraysOf(host)).find(({ name }) => name === disk.name);
+  if (!array) throw new AgentError('DeviceNotFound', `${disk.name} is no array`);
+  const loaders =
+    bootMode(machine.tree) === 'bios'
+      ? [`${await installGrub(host, array, disk)} by GRUB`]
+      : (await installEspArray(host, array, disk)).map(({ path, label }) => `${path} as ${label}`);
+  machine.log.info(`The firmware boots ${loaders.join(', ')}, from each of ${array.holders.join(', ')}`);
 }
 
 /** Milliseconds before the agent ends, in which it sends the response to the command. */

@@ -1,4 +1,5 @@
 /** The context of commands and steps: the machine, and its node. */
+import { keepOf, keptDisks } from '../model/agent/erasure';
 import { rootDisk } from '../model/agent/root-disk';
 import { concerning, describeDisks } from '../model/agent/subject';
 import { retry, type Clock } from '../model/clock';
@@ -15,6 +16,9 @@ import type { Kept } from './kept';
 import type { KernelCalls } from './kexec/kernel-calls';
 import type { BufferedLog } from './log';
 import type { Parameters as Settings } from './parameters';
+import type { RaidHost } from './raid/arrays';
+import type { RootVolumes } from './raid/configuration';
+import { rootCandidates } from './raid/root';
 
 export interface Machine extends HostEnvironment {
   readonly parameters: Settings;
@@ -48,10 +52,12 @@ interface MachineState {
   partitionUuids: JsonObject | null;
   /** The API that answered the lookup, and the token of this agent. Null: before the lookup, or the agent has no token. */
   api: { readonly url: string; readonly token: string } | null;
+  /** Arrays that this agent created → is_root_volume, as the configuration says it. */
+  rootVolumes?: RootVolumes;
 }
 
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */
-export const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
+const disksOf = (machine: Machine): readonly FoundDisk[] => findDisks(machine);
 
 const patience = ({ tree, run, clock, parameters }: Machine) => ({ tree, run, clock, limitMs: parameters.diskTimeout * 1000 });
 export const openDiskToRead = (machine: Machine, disk: Parameters<typeof openToRead>[0]): Promise<Device> =>
@@ -61,15 +67,35 @@ export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[
   openToWrite(disk, {
     ...patience(machine),
     media: mediaOf(machine),
+    kept: keptDisks(disksOf(machine), keepOf(machine.state.node)).kept.map(({ name }) => name),
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
   });
 
-/** The disk that the hints of the node select. The error DeviceNotFound concerns all disks that the machine has. */
+export const raidHost = (machine: Machine): RaidHost => ({
+  tree: machine.tree,
+  run: machine.run,
+  clock: machine.clock,
+  log: machine.log,
+  random: machine.random,
+  newUuid: machine.newUuid,
+  open: (disk) => openDisk(machine, disk),
+  openToRead: (disk) => openDiskToRead(machine, disk),
+  disks: () => disksOf(machine),
+  temporary: machine.temporary,
+});
+
+/**
+ * The disk that the configuration of software RAID or the hints of the node select. The error DeviceNotFound concerns all disks that the
+ * machine has.
+ */
 export function findRootDisk(machine: Machine, node = machine.state.node): Promise<FoundDisk> {
   const disks = disksOf(machine);
   return concerning(
     () => describeDisks(disks),
-    async () => rootDisk(disks, node),
+    async () => {
+      const candidates = await rootCandidates(raidHost(machine), node, disks, machine.state.rootVolumes);
+      return 'root' in candidates ? candidates.root : rootDisk(candidates.disks, node);
+    },
   );
 }
 

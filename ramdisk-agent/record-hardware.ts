@@ -67,16 +67,20 @@ export async function readHardware(environment: HostEnvironment): Promise<Hardwa
   const { modules } = readSmbios(tree.bytes('/sys/firmware/dmi/tables/DMI'));
   const hardware = {
     disks: found.disks.filter((disk) => isHardware(tree, disk)).map((disk) => ({ ...disk, firmware: firmwareOf(tree, disk) })),
-    interfaces: interfaces.map(({ name, mac_address, vendor, product, pci_address, driver, client_id }, index) => ({
-      name,
-      mac_address: ownAddress(tree, name) ?? mac_address,
-      vendor,
-      product,
-      pci_address,
-      driver,
-      client_id,
-      firmware: firmware[index],
-    })),
+    interfaces: interfaces.map(
+      ({ name, mac_address, has_carrier, speed_mbps, vendor, product, pci_address, driver, client_id }, index) => ({
+        name,
+        mac_address: ownAddress(tree, name) ?? mac_address,
+        has_carrier,
+        speed_mbps,
+        vendor,
+        product,
+        pci_address,
+        driver,
+        client_id,
+        firmware: firmware[index],
+      }),
+    ),
     pci_devices: orNull(readPciDevices(tree).filter(({ bus }) => isPhysical(tree, `/sys/bus/pci/devices/${bus as string}`))),
     // The frequency may be the current one.
     cpu: { ...found.cpu, frequency: undefined },

@@ -1,11 +1,11 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
-import { type Erasing, eraseDisk, eraseMetadata, rescan } from './disk/erase';
-import { isReadOnly } from './disk/guard';
-import { usableDisks } from '../model/agent/root-disk';
+import { rescan } from './disk/rescan';
 import type { SourceDisk } from './disk/clusters';
 import { pathsOf } from './disk/efi';
 import { saveDisk } from './disk/save';
+import { type Erase, eraseDisk, eraseExpress, eraseMetadata } from './erase/erase';
+import { eraseEach } from './erase/each';
 import { usedBlocks, withoutFree } from './disk/used-blocks';
 import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
@@ -14,46 +14,69 @@ import { imageUrls, readWriteArguments, type WriteArguments } from '../model/age
 import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
-import { reasonOf } from '../model/errors';
-import { type FoundDisk, mediaOf } from './inventory/disks';
+import type { FoundDisk } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
-import { disksOf, findRootDisk, type Machine, openDisk, openDiskToRead, waitForRootDisk } from './machine';
+import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
+import { isArray, releaseHolders } from './raid/arrays';
+import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
 interface StepRow {
   readonly step: string;
-  readonly interface: 'deploy';
+  readonly interface: 'deploy' | 'raid';
   /** Absent: not a step of that kind. 0: only on request. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
+  readonly argsinfo?: JsonObject;
   run(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<unknown>;
 }
 
 /** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
-export const MANAGER = { name: 'BloomeryHardwareManager', version: '1' } as const;
+export const MANAGER = { name: 'BloomeryHardwareManager', version: '2' } as const;
 
 export const STEPS: readonly StepRow[] = [
-  {
-    step: 'erase_devices_metadata',
-    interface: 'deploy',
-    priority: { clean: 99, deploy: 0 },
-    abortable: true,
-    run: (machine, _, progress) => eraseEach(machine, eraseMetadata, 1, progress),
-  },
-  {
-    step: 'erase_devices',
-    interface: 'deploy',
-    priority: { clean: 10 },
-    abortable: true,
-    run: (machine, _, progress) => {
-      const concurrency = Number(eraseSettings(machine)['disk_erasure_concurrency'] ?? 4);
-      return eraseEach(machine, eraseDisk, Math.max(1, concurrency), progress);
-    },
-  },
+  eraseStep('erase_devices_metadata', { clean: 99, deploy: 0 }, eraseMetadata, 1),
+  eraseStep('erase_devices_express', { clean: 0 }, eraseExpress),
+  eraseStep('erase_devices', { clean: 10 }, eraseDisk),
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
   { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
+  {
+    step: 'delete_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: (machine) => deleteConfiguration(raidHost(machine), machine.state.node),
+  },
+  {
+    step: 'create_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: (machine) => {
+      const target = machine.state.node['target_raid_config'];
+      return created(machine, createConfiguration(raidHost(machine), machine.state.node, (target ?? {}) as JsonObject));
+    },
+  },
+  {
+    step: 'apply_configuration',
+    interface: 'raid',
+    priority: { deploy: 0, service: 0 },
+    abortable: false,
+    argsinfo: {
+      raid_config: { description: 'The RAID configuration to apply.', required: true },
+      delete_existing: { description: 'Whether the existing RAID configuration is deleted before. Default: true.', required: false },
+    },
+    run: (machine, args) => created(machine, applyConfiguration(raidHost(machine), machine.state.node, args)),
+  },
 ];
+
+/** Remembers the root volume for the image that this agent may write. */
+async function created({ state }: Machine, work: ReturnType<typeof createConfiguration>): Promise<JsonObject> {
+  const { config, roots } = await work;
+  state.rootVolumes = roots;
+  return config;
+}
 
 /** The steps of a kind in the API's form. */
 export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
@@ -63,65 +86,24 @@ export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
     interface: row.interface,
     reboot_requested: false,
     abortable: row.abortable,
+    ...(row.argsinfo ? { argsinfo: row.argsinfo } : {}),
   }));
 
-const eraseSettings = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
-
-/** Erases `atOnce` disks at a time. A failure does not stop the other disks. */
-async function eraseEach(
-  machine: Machine,
-  erase: (erasing: Erasing) => Promise<void>,
-  atOnce: number,
-  progress: (percent: number) => void,
-): Promise<null> {
-  const { run, tree, random, clock, log } = machine;
-  const disks = usableDisks(disksOf(machine), machine.state.node);
-  for (const name of mediaOf(machine)) log.info(`Skipping erase of virtual media device ${name}`);
-  // One protected disk stops the step before it changes another.
-  for (const disk of disks) {
-    const open = async (): Promise<void> => (await openDisk(machine, disk)).close();
-    if (!isReadOnly(tree, disk)) await concerning(() => describeDisk(disk), open);
-  }
-  const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
-  const failures: { readonly disk: FoundDisk; readonly reason: string }[] = [];
-  const eraseDisk = async (disk: FoundDisk): Promise<void> => {
-    const report = (percent: number): void => {
-      percents.set(disk.name, percent);
-      progress([...percents.values()].reduce((sum, each) => sum + each, 0) / disks.length);
-    };
-    const erasing: Erasing = {
-      disk,
-      settings: eraseSettings(machine),
-      open: (which) => openDisk(machine, which),
-      query: run,
-      tree,
-      random,
-      clock,
-      log,
-      progress: report,
-    };
-    await erase(erasing).catch((error: unknown) =>
-      failures.push({ disk, reason: error instanceof AgentError ? error.details : `"${disk.name}": ${reasonOf(error)}` }),
-    );
-    report(100);
+/** @param atOnce how many disks at a time; absent: the node's setting */
+function eraseStep(step: string, priority: StepRow['priority'], erase: Erase, atOnce?: number): StepRow {
+  return {
+    step,
+    interface: 'deploy',
+    priority,
+    abortable: true,
+    run: (machine, _, progress) => eraseEach(machine, erase, atOnce, progress),
   };
-  const queue = [...disks];
-  const worker = async (): Promise<void> => {
-    for (let disk = queue.shift(); disk; disk = queue.shift()) await eraseDisk(disk);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  if (failures.length === 0) return null;
-  return concerning(
-    () => failures.map(({ disk }) => describeDisk(disk)).join('; '),
-    async () => {
-      throw new AgentError('BlockDeviceEraseError', failures.map(({ reason }) => reason).join('; '));
-    },
-  );
 }
 
 async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const written = readWriteArguments(args);
   const disk = await waitForRootDisk(machine);
+  if (!isArray(disk)) await releaseHolders(raidHost(machine), disk.name);
   // A download concerns the interface to the server.
   const isDownload = (error: unknown): boolean => error instanceof AgentError && error.type === 'ImageDownloadError';
   return concerning(

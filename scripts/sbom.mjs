@@ -3,6 +3,7 @@
 // `npm sbom --omit dev` leaves out packages that development needs as well, such as ajv (npm 11.19).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PAGE_PACKAGES } from './build-page.mjs';
 
 const root = join(import.meta.dirname, '..');
 /** @param {string} name */
@@ -56,7 +57,9 @@ export function writeSbom() {
   const { name, version, license } = read('package.json');
   /** @type {[string, Locked][]} */
   const locked = Object.entries(read('package-lock.json').packages);
-  const packages = locked.filter(([path, { dev }]) => path !== '' && !dev);
+  /** @param {string} path */
+  const isInPage = (path) => PAGE_PACKAGES.some((item) => path === `node_modules/${item}`);
+  const packages = locked.filter(([path, { dev }]) => path !== '' && (!dev || isInPage(path)));
   const bom = {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
     bomFormat: 'CycloneDX',

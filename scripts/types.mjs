@@ -19,9 +19,10 @@ const documentOf = (name) => parse(readFileSync(join(root, name), 'utf8'), { max
 const document = documentOf('openapi.yaml');
 const { components, info } = document;
 
-/** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
+/** The schemas whose columns are the fields of the document: resources that clients create, and what the server itself records. */
+const RECORDED = ['HistoryEntry', 'Erasure'];
 const isCreated = ({ properties = {} }) => Object.values(properties).some((field) => field['x-create']);
-const RESOURCES = Object.keys(components.schemas).filter((name) => name === 'HistoryEntry' || isCreated(components.schemas[name]));
+const RESOURCES = Object.keys(components.schemas).filter((name) => RECORDED.includes(name) || isCreated(components.schemas[name]));
 const KINDS = /** @type {const} */ ({ string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' });
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
 /** @typedef {Record<string, any> & { type: keyof typeof KINDS }} Field of a schema */

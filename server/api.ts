@@ -4,20 +4,22 @@ import type { Probes } from '../api/http/probes';
 import { createIntrospectionApi } from '../api/introspection/server';
 import type { Document } from '../api/schema/document';
 import { createApi } from '../api/server';
+import type { LocalScreens } from '../conductor/conductor';
 import type { RunningConductor } from '../conductor/index';
 import { createRouter } from '../conductor/rpc/router';
 import type { Consoles } from '../drivers/consoles';
+import type { HealthRule } from '../model/rules/health-rules';
 import type { Notifier } from '../model/notifications';
 import type { Enforcer } from '../policy/enforcer';
 import { startEnforcer } from '../policy/live';
 import type { UpgradeListener } from '../wire/http/upgrades';
-import { openAudit } from './audit-log';
 import type { StartContext, StoreContext } from './context';
 import type { Listeners } from './listeners';
 import type { Rpc } from './rpc';
 
 interface ApiParts {
   readonly document: Document;
+  readonly healthRules: readonly HealthRule[];
   readonly listeners: Listeners;
   readonly probes: Probes;
   readonly notifier: Notifier;
@@ -25,17 +27,11 @@ interface ApiParts {
   readonly conductor: RunningConductor | undefined;
   /** The consoles of the conductor in this process. */
   readonly consoles: Consoles;
+  /** The screens of the conductor in this process; absent: it shows none. */
+  readonly screens: LocalScreens | undefined;
+  readonly audit: AuditLog | undefined;
   /** Absent: without the roles `api` and `inspector`. */
   readonly enforcer: Enforcer | undefined;
-}
-
-/** Opens the audit log if it is enabled. Throws an Error for the operator. */
-function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
-  if (!options['audit.enabled']) return undefined;
-  const audit = openAudit(options, log, clock, metrics);
-  stops.push(() => audit.stop());
-  reloads.push(() => audit.reopen());
-  return audit;
 }
 
 /** Throws an Error for the operator if the policy files cannot be used. */
@@ -49,7 +45,7 @@ export async function startPolicies({ given, log, stops, reloads }: StartContext
 /** Sets the handlers of the listeners. At a stop, the APIs end first, because they use all other services. */
 export function startApis(context: StoreContext, parts: ApiParts): void {
   const { store, options, clock, metrics, log, stops, loginStatus, stopping } = context;
-  const { listeners, document, probes, notifier, rpc, conductor: localConductor, consoles, enforcer } = parts;
+  const { listeners, document, healthRules, probes, notifier, rpc, conductor: localConductor, consoles, screens, audit, enforcer } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
     store,
@@ -59,7 +55,6 @@ export function startApis(context: StoreContext, parts: ApiParts): void {
     here: localConductor,
     client: rpc?.client,
   });
-  const audit = startAudit(context);
   const audited = audit ? { audit } : {};
   const policies = enforcer ? { enforcer } : {};
   if (inspector) {
@@ -83,9 +78,10 @@ export function startApis(context: StoreContext, parts: ApiParts): void {
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
-    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, loginStatus };
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document, healthRules, loginStatus };
     const apiConsoles = {
       portOf: (uuid: string): Promise<number | undefined> => consoles.portOf(uuid),
+      screens,
       upgrade: (listener: UpgradeListener): void => api.upgrade(listener),
     };
     api.answer(createApi({ ...services, ...policies, consoles: apiConsoles, signal: stopping, ...audited }));

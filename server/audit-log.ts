@@ -8,6 +8,7 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { type Log, printable } from '../model/log';
 import type { Metrics } from '../model/metrics';
+import type { StoreContext } from './context';
 
 interface OpenAudit extends AuditLog {
   /** Opens the file again after it was renamed. */
@@ -43,7 +44,19 @@ function open(path: string | null): number {
 const writeTo = promisify(write);
 const closeFile = promisify(close);
 
-/** Throws an Error for the operator if the file cannot be opened. */
+/** Opens the audit log if it is enabled. Throws an Error for the operator. */
+export function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
+  if (!options['audit.enabled']) return undefined;
+  const audit = openAudit(options, log, clock, metrics);
+  stops.push(() => audit.stop());
+  reloads.push(() => audit.reopen());
+  return audit;
+}
+
+/**
+ * Throws an Error for the operator if the file cannot be opened.
+ * @internal
+ */
 export function openAudit(options: Pick<LoadedOptions, 'audit.log_file'>, log: Log, clock: Clock, metrics: Metrics): OpenAudit {
   const path = options['audit.log_file'];
   let file: number;

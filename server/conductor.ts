@@ -6,6 +6,7 @@ import { parseIni } from '../config/ini';
 import type { LoadedOptions, Options } from '../config/options';
 import { discoverdService } from '../drivers/agent/discoverd';
 import type { Consoles } from '../drivers/consoles';
+import type { Screens } from '../drivers/screens';
 import { withStepLog } from '../drivers/fake/log';
 import { HARDWARE_TYPES, INTERFACES } from '../drivers/index';
 import { createIpmiClients } from '../drivers/ipmi/clients';
@@ -88,10 +89,12 @@ interface ConductorParts {
   readonly rpc: Rpc | undefined;
   /** Consoles over TCP, which the API in this process uses too. */
   readonly consoles: Consoles;
+  /** Who looks at screens. */
+  readonly viewers: Screens;
 }
 export async function startConductorRole(
   { given, options, store, services, clock, metrics, stops, log, stopOptions }: StoreContext,
-  { notifier, rpc, consoles: tcpConsoles }: ConductorParts,
+  { notifier, rpc, consoles: tcpConsoles, viewers: screens }: ConductorParts,
 ): Promise<RunningConductor> {
   const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
   const consoles = { ...tcpConsoles, openSol: ipmi.openSol };
@@ -108,6 +111,7 @@ export async function startConductorRole(
     ipmi: ipmi.ipmi,
     sdrCache: ipmi.sdrCache,
     consoles,
+    screens,
     redfish,
     biosRegistries: createRegistryCache(),
     introspection,

@@ -17,11 +17,13 @@ export const clientLimits = (options: LoadedOptions, metrics: Metrics, listener:
   onRefused: (limit) => metrics.count('bloomery_connections_refused_total', { listener, limit }),
 });
 /** Role → name of its listener in metrics. */
-const LISTENERS = { api: 'api', inspector: 'introspection' } as const;
+const LISTENERS = { api: 'api', inspector: 'introspection', conductor: 'screens' } as const;
 
 export interface Listeners {
   readonly api?: HttpListener | undefined;
   readonly inspector?: HttpListener | undefined;
+  /** For screens of nodes; absent: without the role conductor, or [vnc]enabled is false. */
+  readonly screens?: HttpListener | undefined;
 }
 /** Opens the ports of the HTTP services. */
 export async function openListeners({ given, roles, stops, reloads, metrics, log }: StartContext): Promise<Listeners> {
@@ -32,7 +34,7 @@ export async function openListeners({ given, roles, stops, reloads, metrics, log
       limits: clientLimits(given, metrics, LISTENERS[role]),
       address,
       what,
-      tls: tlsOf(given, 'api'),
+      tls: tlsOf(given, role === 'conductor' ? 'vnc' : 'api'),
       log,
     });
     stops.push(() => listener.close());
@@ -49,7 +51,10 @@ export async function openListeners({ given, roles, stops, reloads, metrics, log
     { host: hosts['DEFAULT.listen_address'], port: given['DEFAULT.listen_port'] },
     'the introspection service, [DEFAULT]listen_address and listen_port',
   );
-  return { api, inspector };
+  const screens = given['vnc.enabled']
+    ? await open('conductor', { host: hosts['vnc.host_ip'], port: given['vnc.port'] }, 'screens of nodes, [vnc]host_ip and port')
+    : undefined;
+  return { api, inspector, screens };
 }
 
 /** The URL by which machines and this host reach a listener; undefined for a Unix socket. @param host the address that it listens on */

@@ -2,14 +2,16 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { loadDocument } from '../api/schema/document';
-import type { RunningConductor } from '../conductor/index';
+import { readHealthRules, type RunningConductor } from '../conductor/index';
 import type { LoadedOptions, Options } from '../config/options';
 import { createConsoles } from '../drivers/consoles';
+import { createScreens } from '../drivers/screens';
 import { systemClock, type Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { completePausedResponses } from '../wire/http/paused-responses';
 import { createServices, type Services } from '../wire/keystone/services';
 import { startApis, startPolicies } from './api';
+import { startAudit } from './audit-log';
 import { startBoot, type BootPorts } from './boot';
 import { startConductorRole } from './conductor';
 import type { StartContext, StopOptions, StoreContext } from './context';
@@ -17,6 +19,7 @@ import { inventoriesOf, startDatabase } from './database';
 import { openListeners, urlOf } from './listeners';
 import { announce } from './mdns';
 import { createMetrics, type MetricsAndScrape } from './metrics';
+import { startScreens } from './screens';
 import { createNotifier } from './notifications';
 import { startProbes } from './probes';
 import { callsConductors, checkRoles, type Role } from './roles';
@@ -79,7 +82,12 @@ async function startAll(context: StartContext): Promise<Started> {
   const { api, inspector } = listeners;
   const document = api || inspector ? loadDocument() : undefined;
   const resolveWith = (ports: BootPorts): Options =>
-    resolveOptions(given, stateDir, { ...ports, api: api?.port ?? given['api.port'], inspector: inspector?.port });
+    resolveOptions(given, stateDir, {
+      ...ports,
+      api: api?.port ?? given['api.port'],
+      inspector: inspector?.port,
+      vnc: listeners.screens?.port,
+    });
   const store = await openDatabase();
   const probes = await startProbes(context, store);
 
@@ -103,8 +111,14 @@ async function startAll(context: StartContext): Promise<Started> {
   const { notifier } = notifications;
   const rpc = await startRpc(complete);
   const consoles = createConsoles(log);
-  const conductor = roles.includes('conductor') ? await startConductorRole(complete, { notifier, rpc, consoles }) : undefined;
-  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, consoles, enforcer });
+  const viewers = createScreens({ inAll: given['vnc.max_screens'], ofNode: given['vnc.max_users_per_screen'] });
+  const conductor = roles.includes('conductor') ? await startConductorRole(complete, { notifier, rpc, consoles, viewers }) : undefined;
+  const audit = document || listeners.screens ? startAudit(complete) : undefined;
+  const screens = given['vnc.enabled'] && conductor ? { enter: viewers.enter, open: conductor.openScreen } : undefined;
+  if (screens && listeners.screens) startScreens(complete, { listener: listeners.screens, screens, audit });
+  const healthRules = await readHealthRules(options['health.rules']);
+  const used = { healthRules, listeners, probes, notifier, rpc, conductor, consoles, screens, audit, enforcer };
+  if (document) startApis(complete, { ...used, document });
   await announce(complete, conductor !== undefined, inspector);
   const apiUrl = api && urlOf(api, given, options['api.host_ip']);
   const inspectorUrl = inspector && urlOf(inspector, given, options['DEFAULT.listen_address']);
@@ -114,6 +128,7 @@ async function startAll(context: StartContext): Promise<Started> {
     inspectorUrl,
     listening: [
       ...(api ? [`API ${api.bound}`] : []),
+      ...(listeners.screens ? [`screens ${listeners.screens.bound}`] : []),
       ...(inspector ? [`introspection ${inspector.bound}`] : []),
       ...bound.map((url) => `boot ${url}`),
     ],

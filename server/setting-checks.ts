@@ -132,6 +132,14 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
   {
+    what: 'certificates of erasure',
+    check: ({ options, roles }) => {
+      const key = options['erasure.signing_key'];
+      if (key !== null && roles.includes('conductor') && !isReadable(key))
+        throw new StartError(`[erasure]signing_key: cannot read ${key}: make the key with openssl genpkey, or remove the option`);
+    },
+  },
+  {
     what: 'certificate authorities',
     check: ({ options }) => {
       const { 'DEFAULT.webserver_verify_ca': webServers, 'agent.api_ca_file': authorities } = options;

@@ -34,7 +34,13 @@ export function hostInUrls(options: LoadedOptions, host: string | null): string 
 export function resolveOptions(
   options: LoadedOptions,
   stateDir: string,
-  ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
+  ports: {
+    readonly api: number;
+    readonly http: number;
+    readonly https: number | null;
+    readonly inspector?: number | undefined;
+    readonly vnc?: number | undefined;
+  },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const hosts = listenHosts(options);
@@ -61,7 +67,11 @@ export function resolveOptions(
     'dhcp.dhcp_provider': options['dhcp.dhcp_provider'] ?? 'none',
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'snapshot.directory': resolve(options['snapshot.directory'] ?? join(stateDir, 'snapshots')),
+    'erasure.signing_key': resolve(options['erasure.signing_key'] ?? join(stateDir, SIGNING_KEY)),
     'boot.cache_root': join(stateDir, 'cache'),
+    'vnc.public_url':
+      options['vnc.public_url'] ??
+      `${options['vnc.enable_ssl'] ? 'https' : 'http'}://${at(hosts['vnc.host_ip'])}:${ports.vnc ?? options['vnc.port']}/vnc_auto.html`,
     'files.own': ownFiles(options, resolve(stateDir)),
     'files.boot': bootFiles(options),
     'inspector_service.callback_url':
@@ -70,6 +80,8 @@ export function resolveOptions(
   };
 }
 
+/** The site's key, in the state directory, if no option names another. */
+const SIGNING_KEY = 'erasure-key.pem';
 /** Before the ports are open, an option's own port stands for them. */
 export const resolveConfigured = (options: LoadedOptions, stateDir: string): Options =>
   resolveOptions(options, stateDir, { api: options['api.port'], http: options['boot.http_port'], https: options['boot.https_port'] });
@@ -92,6 +104,7 @@ export const bootHostsOf = (options: Options, option: 'boot.http_host' | 'boot.t
 export const tlsListeners = (roles: readonly string[], hasRpc: boolean): readonly Parameters<typeof tlsOf>[1][] => [
   'api',
   'metrics',
+  ...(roles.includes('conductor') ? (['vnc'] as const) : []),
   ...(roles.includes('boot') ? (['boot', 'boot with TLS'] as const) : []),
   ...(hasRpc && roles.includes('conductor') ? (['json_rpc'] as const) : []),
 ];

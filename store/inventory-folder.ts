@@ -8,7 +8,7 @@ import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
 import { run } from './sql/faults';
-import { withInterfaces, type Inventories } from './tables/inventories';
+import { withInterfaces, type Inventories } from './tables/inspection/inventories';
 
 /** Stores nothing. */
 export const noInventories: Inventories = withInterfaces({

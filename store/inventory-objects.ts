@@ -1,7 +1,7 @@
 /** Inventories as objects of an object store, with the names that Ironic gives them. They take no part in transactions. */
 import { Fault, reasonOf } from '../model/errors';
 import type { InventoryRecord } from '../model/records';
-import { withInterfaces, type Inventories } from './tables/inventories';
+import { withInterfaces, type Inventories } from './tables/inspection/inventories';
 
 /** A container of an object store. */
 interface ObjectContainer {

@@ -11,7 +11,7 @@ import { migrate, pendingMigrations, stepsDone } from './sql/schema';
 import { DEFAULT_SIZES, type Sizes } from './sql/sizes';
 import type { Store } from './store';
 import { TABLES, type Tables } from './tables';
-import type { Inventories } from './tables/inventories';
+import type { Inventories } from './tables/inspection/inventories';
 import { secretsOn } from './tables/secrets';
 
 export interface StoreOptions extends ConnectOptions {

@@ -5,6 +5,7 @@ export type { OwnedVersion, RowVersion } from './sql/rows';
 export type { AliveConductors } from './tables/conductors';
 export type { BiosFacts, ConfigScope, ScopeSteps } from './tables/default-configs';
 export type { HardwareChangeFilter, HardwareToken, HardwareUnchanged } from './tables/hardware';
+export type { InHistory, ListedAlert } from './tables/health-alerts';
 export type { NodeFilter } from './tables/node-lists';
 export type { AgentNode, AnsweredNode, LookupNode, NodeSummary } from './tables/node-lookups';
 export type { RowSize, Table, TableFilter } from './tables/resources';

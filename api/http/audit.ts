@@ -36,6 +36,11 @@ export interface AuditEntry {
   readonly created?: string | undefined;
   /** Absent: the client closed the connection, so it got no response. */
   readonly status?: number | undefined;
+  /** A screen whose viewer only looks. */
+  readonly view_only?: boolean | undefined;
+  /** How long a screen was open, and why it was closed. */
+  readonly seconds?: number | undefined;
+  readonly reason?: string | undefined;
   /** As in CADF. `unknown`: the client left before the outcome was known. */
   readonly outcome: 'success' | 'failure' | 'unknown';
 }

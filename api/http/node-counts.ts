@@ -1,27 +1,33 @@
-/** Metrics that count rows of the database. All scrapes within a few seconds share one query. */
+/** Metrics that count rows of the database. */
 import type { Clock } from '../../model/clock';
-import type { Metrics, Sample } from '../../model/metrics';
+import { measureRows, type Metrics } from '../../model/metrics';
+import { ALERT_SOURCES, SEVERITIES } from '../../model/rules/health-alerts';
 import { isOverdue, outageOf } from '../../model/rules/out-of-service';
 import type { Store } from '../../store/store';
 
-const TTL_MS = 5000;
-
-export function measureRows<Name extends Parameters<Metrics['read']>[0]>(
-  name: Name,
-  clock: Clock,
-  metrics: Metrics,
-  read: () => Promise<readonly Sample<Name>[]>,
-): void {
-  let cached: { readonly until: number; readonly samples: Promise<readonly Sample<Name>[]> } | undefined;
-  metrics.read(name, () => {
-    if (cached && cached.until > clock.now()) return cached.samples;
-    const samples = read();
-    cached = { until: clock.now() + TTL_MS, samples };
-    samples.catch(() => (cached = undefined));
-    return samples;
+/** Counts open alerts, and nodes by their worst one. */
+export function measureHealth({ nodes, healthAlerts }: Pick<Store, 'nodes' | 'healthAlerts'>, clock: Clock, metrics: Metrics): void {
+  measureRows('bloomery_health_nodes', clock, metrics, async () => {
+    const { warning, critical } = await healthAlerts.nodeCounts();
+    const all = (await nodes.counts()).reduce((sum, { count }) => sum + count, 0);
+    return [
+      [{ health: 'ok' }, Math.max(0, all - warning - critical)],
+      [{ health: 'warning' }, warning],
+      [{ health: 'critical' }, critical],
+    ];
+  });
+  measureRows('bloomery_health_alerts', clock, metrics, async () => {
+    const found = await healthAlerts.counts();
+    return SEVERITIES.flatMap((severity) =>
+      Object.keys(ALERT_SOURCES).flatMap((source) =>
+        [false, true].map((masked) => {
+          const row = found.find((count) => count.severity === severity && count.source === source && count.masked === masked);
+          return [{ severity, source, masked: String(masked) }, row?.count ?? 0] as const;
+        }),
+      ),
+    );
   });
 }
-
 /** Counts nodes by state, and those out of service. */
 export function measureNodes({ nodes }: Pick<Store, 'nodes'>, clock: Clock, metrics: Metrics): void {
   measureRows('bloomery_nodes_out_of_service', clock, metrics, async () => {

@@ -4,6 +4,7 @@ import { repr } from '../../model/python';
 import { isObject } from '../../model/json';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { isUuid } from '../../model/idents';
+import { eraseProblem, keepProblem } from '../../model/agent/erasure';
 import { nextState, TRANSITIONS, VERBS } from '../../model/states';
 import { isGateOpen } from '../../model/versions';
 import { AlreadyRead, type ProvisionArgs } from '../../conductor/conductor';
@@ -73,6 +74,8 @@ function checkDisableRamdisk(target: string, minor: number): void {
   if (minor < since) throw notAcceptable('disable_ramdisk is not acceptable in this API version');
 }
 
+/** The verbs that clean the machine by themselves. */
+const ERASING = ['deleted', 'undeploy', 'provide'];
 type ProvisionRequest = RequestOf<'setProvision'>;
 /** Checks that each member of the body belongs to the verb. */
 function checkKeys(target: string, query: ProvisionRequest['query'], node: NodeRecord, minor: number): void {
@@ -90,6 +93,8 @@ function checkKeys(target: string, query: ProvisionRequest['query'], node: NodeR
   if ((edge?.[3] ?? 1) > minor) throw notAcceptable();
   if (target === 'unhold' && minor < VERBS['unhold']!.since) throw notAcceptable();
   if (given('service_steps') && target !== 'service') throw only('service_steps', 'service');
+  for (const name of ['erase', 'keep'] as const)
+    if ((query[name] ?? null) !== null && !ERASING.includes(target)) throw only(name, 'deleted or provide');
   if (target === 'service' && minor < VERBS['service']!.since) throw notAcceptable();
 }
 
@@ -128,9 +133,18 @@ async function checkSteps(
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
 
+/** What is wrong with the choice of what becomes of the disks; undefined: nothing. */
+function chosenErasureProblem({ erase, keep }: ProvisionArgs): string | undefined {
+  const [word, hints] = [erase === undefined ? undefined : eraseProblem(erase), keep === undefined ? undefined : keepProblem(keep)];
+  if (word !== undefined) return `erase ${word}`;
+  return hints === undefined ? undefined : `keep${hints.startsWith('[') ? '' : ' '}${hints}`;
+}
+
 /** Checks the arguments that a verb requires. */
 async function checkRequired(target: string, args: ProvisionArgs, node: NodeRecord, request: Request, context: ApiContext): Promise<void> {
   const missing = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
+  const wrong = chosenErasureProblem(args);
+  if (wrong !== undefined) throw invalid(wrong);
   if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, node, request, context);
   if (target === 'rescue' && !args.rescue_password?.trim())
     throw invalid('A non-empty "rescue_password" is required when setting target provision state to rescue');
@@ -159,11 +173,18 @@ function checkPoliciesOfSteps(node: NodeRecord, request: ProvisionRequest, conte
   checkStepPolicies(named.filter(isStep), request, context, node);
 }
 
+/** A lessee could leave something for the next one, so the choice has a policy of its own. */
+function checkErasePolicy(node: NodeRecord, request: ProvisionRequest, context: ApiContext): void {
+  const { erase, keep } = request.query;
+  if ((erase ?? keep ?? null) !== null) checkPolicy(request, context, 'node:set_provision_state:erase', node);
+}
+
 async function setProvision(request: RequestOf<'setProvision'>, context: ApiContext): Promise<Answer> {
   const { minor } = request;
   const node = await nodeOf(request, context, 'node:set_provision_state');
   const verb = request.query.target;
   if (!request.query.runbook) checkPoliciesOfSteps(node, request, context);
+  checkErasePolicy(node, request, context);
   checkVerb(verb, node, minor);
   const target = verb!;
   checkConfigdrive(target, request.query.configdrive, minor, context);

@@ -17,7 +17,7 @@ type WithAuth = { readonly auth: Pick<ApiContext['auth'], 'allowed'> };
 export const PUBLIC_OPERATIONS: readonly string[] = ['showRoot', 'showVersion', 'showDocument', 'showDocsPage', 'showDocsAsset'];
 
 /** Policies that depend on the projects of a resource: handlers check them, with the resource. The dispatcher checks all others. */
-const OF_RESOURCES = /^(?:node|port|portgroup|volume|allocation|runbook|snapshot):/;
+const OF_RESOURCES = /^(?:node|port|portgroup|volume|allocation|runbook|snapshot|erasure):/;
 /** Those of them that depend on the caller alone. */
 const OF_CALLERS: readonly string[] = [
   'node:ipa_heartbeat',

@@ -6,6 +6,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Notifier } from '../../model/notifications';
 import type { Metrics } from '../../model/metrics';
+import type { HealthRule } from '../../model/rules/health-rules';
 import type { Operations } from '../schema/operations';
 import type { Origin } from '../../model/origin';
 import type { Caller } from '../../policy/caller';
@@ -106,6 +107,8 @@ export interface ApiContext {
   readonly notifier: Notifier;
   readonly agentAddresses: AgentAddresses;
   readonly agentTokens: AgentTokens;
+  /** The built-in rules, with those of [health]rules. */
+  readonly healthRules: readonly HealthRule[];
 }
 export type RequestOf<Id extends keyof Operations> = Request<Operations[Id]>;
 /** A request with this parameter in its path. */

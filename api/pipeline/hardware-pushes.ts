@@ -7,9 +7,8 @@ import type { Options } from '../../config/options';
 import { timestamp, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
-import type { Metrics } from '../../model/metrics';
+import { measureRows, type Metrics } from '../../model/metrics';
 import { isSameSecret } from '../../model/masks';
-import { measureRows } from '../http/node-counts';
 import type { HardwareToken, HardwareUnchanged, Store } from '../../store/store';
 
 const WRITE_EVERY_MS = 1000;

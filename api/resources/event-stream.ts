@@ -26,6 +26,7 @@ function wordsOf(name: keyof EventQuery, text: string | undefined, isRight: (wor
 const POLICIES: Readonly<Partial<Record<EventKind, string>>> = {
   error: 'node:get:last_error',
   hardware: 'node:hardware:get',
+  health: 'node:health:machine',
   recorder: 'node:hardware:get',
 };
 

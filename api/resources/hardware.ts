@@ -1,4 +1,5 @@
 /** The hardware records that recorders on running hosts push, and their changes. Extensions (docs/recorder.md). */
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { instantOf, timestamp } from '../../model/clock';
@@ -16,6 +17,8 @@ import {
   type HardwareRecord,
 } from '../../model/hardware-records';
 import { isUuid, newUuid } from '../../model/idents';
+import { hardwareSignals } from '../../model/rules/health-hardware';
+import { judged } from '../../model/rules/health-rules';
 import type { Operations } from '../schema/operations';
 import { isSameSecret, newSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
@@ -32,12 +35,12 @@ type Push = RequestOf<'pushHardware'>['body'];
 const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
 
-/** Stores the changes, an event and an entry in the node's history, all in one transaction. */
+/** Stores the changes, an event, an entry in the node's history, and what follows for its health, all in one transaction. */
 async function storeChanges(
   store: Store,
   uuid: string,
   changes: readonly HardwareChange[],
-  { options, random }: ApiContext,
+  { options, random, healthRules }: ApiContext,
 ): Promise<void> {
   const node = await store.nodes.find(uuid);
   const { payload, text } = announcementOf(changes, 'recorder');
@@ -55,6 +58,10 @@ async function storeChanges(
       target_provision_state: node.target_provision_state,
       duration_seconds: null,
     });
+  if (options['health.enabled']) {
+    const alerts = judged(healthRules, uuid, hardwareSignals(changes));
+    await store.healthAlerts.putChanges(alerts, () => newUuid(random), options['conductor.node_history'] && { user: null });
+  }
   await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
 }
 
@@ -164,14 +171,46 @@ async function listChanges(
   return { status: 200, body: { changes, next: `${base}/v1/${path}?${search.toString()}` } };
 }
 
+/** Seconds since a time. */
+const ageOf = (at: string, { clock }: ApiContext): number => Math.max(0, Math.floor((clock.now() - Date.parse(at)) / 1000));
+
+/**
+ * The latest records without the hardware itself. The entity tag is that of digests and stale records, not of the times of pushes, so that
+ * a client that follows the records usually gets 304.
+ */
+async function listRecords(request: RequestOf<'listHardware'>, context: ApiContext): Promise<Answer> {
+  const { store, options, auth } = context;
+  const { query, base, caller, headers } = request;
+  const project = projectOfList(request, context, 'node');
+  const limit = Math.min(query.limit ?? Infinity, options['api.max_limit']);
+  if (limit <= 0) throw invalid('Limit must be positive');
+  const { marker: after } = query;
+  if (after !== undefined && !isUuid(after)) throw invalidParameter('Expected the UUID of a node for marker.');
+  const rows = await store.hardware.summaries({ limit, project, after });
+  // Whoever leases a node sees it, but not its hardware records.
+  const readable = rows.filter(({ owner, lessee }) => auth.allowed(caller, 'node:hardware:get', { owner, lessee }));
+  const last = rows.length < limit ? undefined : rows.at(-1)!.node_uuid;
+  const known = readable.map(({ node_uuid: uuid, node_name: name, digest, stale }) => [uuid, name, digest, stale]);
+  const hash = createHash('sha256').update(JSON.stringify([known, last]));
+  const tag = { ETag: `W/"${hash.digest('base64url').slice(0, 22)}"` };
+  if (headers['if-none-match'] === tag.ETag) return { status: 304, headers: tag };
+  const records = readable.map(({ node_uuid, node_name, digest, boot_id, recorded_at, received_at, stale }) => {
+    return { node_uuid, node_name, digest, boot_id, recorded_at, received_at, age: ageOf(received_at, context), stale };
+  });
+  const next =
+    last === undefined ? {} : { next: `${base}/v1/hardware?${new URLSearchParams({ limit: String(limit), marker: last }).toString()}` };
+  return { status: 200, body: { hardware: records, ...next }, headers: tag };
+}
+
 export const hardwareHandlers = {
   pushHardware: push,
+  listHardware: listRecords,
   showHardware: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
     const row = await context.store.hardware.find(uuid);
     if (!row?.record) throw notFound(`No recorder has pushed the hardware of node ${uuid}.`);
     const { digest, boot_id, recorded_at, received_at, stale, token_from: from, token_made_at: made_at } = row;
-    const age = Math.max(0, Math.floor((context.clock.now() - Date.parse(received_at!)) / 1000));
+    const age = ageOf(received_at!, context);
     const token = from === null ? null : { from, made_at };
     const hardware = await recordOf(row.record);
     return { status: 200, body: { node_uuid: uuid, digest, boot_id, recorded_at, received_at, age, stale, token, hardware } };

@@ -37,7 +37,7 @@ export interface Operations {
   readonly endOutOfService: Operation<{ node_ident: string }, None, unknown>;
   readonly showStates: Operation<{ node_ident: string }, None, unknown>;
   readonly setPower: Operation<{ node_ident: string }, { target: string | null; timeout?: number | null }, unknown>;
-  readonly setProvision: Operation<{ node_ident: string }, { target: string | null; configdrive?: JsonObject | string | null; clean_steps?: readonly unknown[] | null; deploy_steps?: readonly unknown[] | null; rescue_password?: string | null; disable_ramdisk?: boolean | null; service_steps?: readonly unknown[] | null; runbook?: string | null }, unknown>;
+  readonly setProvision: Operation<{ node_ident: string }, { target: string | null; configdrive?: JsonObject | string | null; clean_steps?: readonly unknown[] | null; deploy_steps?: readonly unknown[] | null; rescue_password?: string | null; disable_ramdisk?: boolean | null; service_steps?: readonly unknown[] | null; runbook?: string | null; erase?: string | null; keep?: readonly unknown[] | null }, unknown>;
   readonly setRaidConfig: Operation<{ node_ident: string }, None, unknown>;
   readonly setBootMode: Operation<{ node_ident: string }, { target: string | null }, unknown>;
   readonly setSecureBoot: Operation<{ node_ident: string }, { target: boolean | null }, unknown>;
@@ -153,7 +153,15 @@ export interface Operations {
   readonly listHardwareChanges: Operation<{ node_ident: string }, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly createHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly deleteHardwareToken: Operation<{ node_ident: string }, None, unknown>;
+  readonly listHardware: Operation<None, { marker?: string; limit?: number }, unknown>;
   readonly listAllHardwareChanges: Operation<None, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
+  readonly showHealth: Operation<None, { severity?: string; source?: string; masked?: boolean; marker?: number; limit?: number }, unknown>;
+  readonly listHealthRules: Operation<None, None, unknown>;
+  readonly showNodeHealth: Operation<{ node_ident: string }, { cleared?: boolean }, unknown>;
+  readonly reportHealthAlert: Operation<{ node_ident: string }, { source?: string | null; subject?: string | null; severity?: string | null; text?: string | null; until?: string | null }, unknown>;
+  readonly clearHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
+  readonly maskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, { until?: string | null; reason?: string | null }, unknown>;
+  readonly unmaskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
   readonly showResidentAgent: Operation<{ node_ident: string }, None, unknown>;
   readonly registerResidentAgent: Operation<{ node_ident: string }, None, { url: string; certificate: string; version: string; boot_id: string }>;
   readonly createResidentToken: Operation<{ node_ident: string }, None, unknown>;
@@ -176,6 +184,8 @@ export interface Operations {
   readonly showDefaultConfig: Operation<{ default_config_uuid: string }, { fields?: readonly string[] }, unknown>;
   readonly updateDefaultConfig: Operation<{ default_config_uuid: string }, None, readonly PatchOperation[]>;
   readonly deleteDefaultConfig: Operation<{ default_config_uuid: string }, None, unknown>;
+  readonly listErasures: Operation<None, { node?: string; serial?: string; marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[] }, unknown>;
+  readonly showErasure: Operation<{ erasure_uuid: string }, None, unknown>;
   readonly listNodeSnapshots: Operation<{ node_ident: string }, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean }, unknown>;
   readonly createSnapshot: Operation<{ node_ident: string }, None, unknown>;
   readonly listSnapshots: Operation<None, { marker?: string; limit?: number; sort_key: string; sort_dir: string; fields?: readonly string[]; detail?: boolean }, unknown>;

@@ -27,6 +27,7 @@ interface Asset {
 /** Name → file. */
 export type Assets = ReadonlyMap<string, Asset>;
 export const INDEX = 'index.html';
+export const SCREEN = 'screen.html';
 
 function readAsset(folder: string, name: string): Asset {
   const bytes = readFileSync(join(folder, name));
@@ -43,7 +44,7 @@ function readAsset(folder: string, name: string): Asset {
       ...SAFE,
       'Content-Type': TYPES[extname(name)]!,
       // The names of all other files contain a hash of their content.
-      'Cache-Control': name === INDEX ? 'no-cache' : 'public, max-age=31536000, immutable',
+      'Cache-Control': [INDEX, SCREEN].includes(name) ? 'no-cache' : 'public, max-age=31536000, immutable',
       ETag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
       Vary: 'Accept, Accept-Encoding',
     },

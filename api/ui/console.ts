@@ -10,18 +10,20 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import type { Options } from '../../config/options';
 import type { Conductor } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
-import { Fault, reasonOf } from '../../model/errors';
+import { reasonOf } from '../../model/errors';
 import { canonicalAddress, isLoopback, isUuid, networksOf } from '../../model/idents';
 import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 import type { UpgradeListener } from '../../wire/http/upgrades';
 import { createShares, shareLimits, type ShareLimits } from '../../wire/shares';
 import type { Sessions } from '../auth/sessions';
+import type { AuditLog } from '../http/audit';
 import { isOfOwnPage } from '../http/cors';
-import { Unauthenticated } from '../http/errors';
 import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
 import { createConsoleRights } from './console-rights';
+import { recordVisit } from './visit-audit';
+import { close, CLOSE, refuse, statusOf, watch } from './web-sockets';
 
 interface ConsoleParts {
   readonly options: Options;
@@ -30,6 +32,7 @@ interface ConsoleParts {
   readonly conductor: Pick<Conductor, 'consoleInfo'>;
   /** The port of a console that this process serves. */
   readonly localConsole: (uuid: string) => Promise<number | undefined>;
+  readonly audit?: AuditLog | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** Aborted when the server stops. */
@@ -45,36 +48,7 @@ const MAX_FRAME = 16 * 1024;
 /** Bytes of output that wait for the browser. Above it nothing is read from the console, which then disconnects (drivers/consoles.ts). */
 const MAX_UNSENT = 256 * 1024;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The browser must answer a ping before the next one. The session and the rights are checked again at each ping. */
-const CHECK_EVERY_MS = 10_000;
-/** The time that a client has to answer a close frame. */
-const CLOSE_TIMEOUT_MS = 1000;
-/** RFC 6455 §7.4; those from 4000 on are private. The page shows the reason. */
-const CLOSE = { ended: 1000, stopping: 1001, failed: 4000, refused: 4003 } as const;
 
-const STATUS_TEXTS: Readonly<Record<number, string>> = {
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  503: 'Service Unavailable',
-};
-function refuse(socket: Duplex, status: number): void {
-  socket.end(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? 'Error'}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  socket.resume();
-  setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref();
-}
-const statusOf = (error: unknown): number => (error instanceof Unauthenticated || error instanceof Fault ? error.status : 500);
-/** A reason has at most 123 bytes (RFC 6455 §5.5). */
-const close = (client: WebSocket, code: number, reason: string): void => {
-  client.close(
-    code,
-    Buffer.from(reason)
-      .subarray(0, 120)
-      .toString()
-      .replace(/\uFFFD$/, ''),
-  );
-  setTimeout(() => client.terminate(), CLOSE_TIMEOUT_MS).unref();
-};
 /** `tcp://HOST:PORT`; undefined for other kinds of consoles. */
 function addressIn(info: Readonly<Record<string, unknown>>): { readonly host: string; readonly port: number } | undefined {
   const { type, url } = info;
@@ -110,42 +84,6 @@ function connectTo(address: { readonly host: string; readonly port: number }, si
       done(line);
     });
   });
-}
-/** What decides when a console ends. */
-interface ConsoleWatch {
-  readonly clock: Clock;
-  /** Seconds; 0: no limit. */
-  readonly limits: { readonly idle: number; readonly session: number };
-  /** When the browser or the machine last sent something, in milliseconds of `clock`. */
-  readonly lastTraffic: () => number;
-  /** Rejects when the user may not use the console any more. */
-  readonly authorise: () => Promise<unknown>;
-  readonly signal: AbortSignal;
-}
-/**
- * Pings the browser. Closes the console when the browser does not answer, the session ends, a policy refuses the user, or a time limit
- * passes.
- */
-async function watch(client: WebSocket, { clock, limits, lastTraffic, authorise, signal }: ConsoleWatch): Promise<void> {
-  const begun = clock.now();
-  const isOver = (since: number, seconds: number): boolean => seconds > 0 && clock.now() - since >= seconds * 1000;
-  let answered = true;
-  client.on('pong', () => (answered = true));
-  for (;;) {
-    await clock.sleep(CHECK_EVERY_MS, signal);
-    // A paused client cannot answer: it sends faster than the console takes its input, so nothing is read from it.
-    if (!answered && !client.isPaused) {
-      client.terminate();
-      return;
-    }
-    answered = false;
-    client.ping();
-    if (isOver(lastTraffic(), limits.idle)) close(client, CLOSE.ended, 'There was no traffic for too long.');
-    if (isOver(begun, limits.session)) close(client, CLOSE.ended, 'The session reached its time limit.');
-    await authorise().catch((error: unknown) => {
-      if (statusOf(error) < 500) close(client, CLOSE.refused, 'The session has ended, or you may not use this console any more.');
-    });
-  }
 }
 /** Copies in both directions, each no faster than the other side reads. */
 function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
@@ -241,9 +179,13 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
       sockets.handleUpgrade(request, socket, head, done);
     });
     if (client === undefined) return;
+    const visit = { uuid, user, path: `${PATH}${uuid}`, source: sourceOf(request, options) };
+    const begun = clock.now();
     log.info('a console was opened in the browser', { node: uuid, user });
+    recordVisit(parts, visit, 'openConsole');
     await serve(client, request, uuid);
     log.info('a console in the browser was closed', { node: uuid, user });
+    recordVisit(parts, visit, 'closeConsole', { seconds: Math.round((clock.now() - begun) / 1000) });
   }
 
   return (request, socket, head) => {

@@ -23,6 +23,10 @@ export interface ProvisionArgs {
   readonly service_steps?: readonly JsonObject[];
   readonly rescue_password?: string;
   readonly disable_ramdisk?: boolean;
+  /** How the cleaning that follows erases the disks. */
+  readonly erase?: string;
+  /** Hints for disks that it does not write. */
+  readonly keep?: readonly JsonObject[];
 }
 /** A vendor's method, as the API shows it. */
 export interface VendorMethodInfo {

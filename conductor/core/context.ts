@@ -14,6 +14,8 @@ import type { BmcTurns } from '../runtime/bmc-turns';
 import type { NovaEvents } from '../runtime/nova-events';
 import type { Hardware } from '../hardware/hardware';
 import type { Accelerator } from '../hardware/accelerator';
+import type { HealthRule } from '../../model/rules/health-rules';
+import type { TimeLimits } from '../../model/rules/time-limits';
 import type { InspectionRule } from '../../model/rules/inspection-rules';
 import type { Lease, Probed } from '../runtime/lease';
 import type { Locks } from '../runtime/locks';
@@ -47,6 +49,10 @@ export interface Context extends ConductorParts, Ownership {
   readonly flows: Readonly<Record<FlowName, { readonly errorType: string }>>;
   /** Read from [inspection_rules]built_in_rules. */
   readonly builtInRules: readonly InspectionRule[];
+  /** The built-in rules, with those of [health]rules. */
+  readonly healthRules: readonly HealthRule[];
+  /** Read from [health]time_limits. */
+  readonly timeLimits: TimeLimits;
   /** Read from [inspector]known_accelerators. */
   readonly accelerators: readonly Accelerator[];
   /** Which unknown machines may be enrolled. */

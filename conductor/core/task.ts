@@ -14,6 +14,7 @@ import { volumesOf } from '../../store/volumes';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
+import { certifyErasure } from './erasures';
 import { entryOf, failureOf } from './history';
 import type { NodeTask, TaskRequest } from './node-task';
 import { recordTransitionMetrics } from './measures';
@@ -303,6 +304,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
       own.node = await store.nodes.find(uuid);
       ports = await store.ports.ofNode(uuid);
     },
+    certifyErasure: (report) => certifyErasure(task, report),
     withNode: (other, request, work) => withTask(context, other, request, work),
     power: (target: Power, timeoutSeconds?: number) => changePower(task, target, timeoutSeconds),
   };

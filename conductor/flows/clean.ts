@@ -1,5 +1,5 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
-import { done, failed } from '../../drivers/interfaces';
+import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { keepAgentIfNeeded } from '../core/agent-info';
 import { withoutFullStop } from '../core/attempt';
@@ -7,13 +7,15 @@ import { CLEANINGS } from '../core/concurrency';
 import { cacheFacts } from './hardware-facts';
 import { forgottenAt, type InternalChanges } from '../../model/internal-info';
 import { outageOf } from '../../model/rules/out-of-service';
+import type { NodeRecord } from '../../model/records';
 import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
+import { admitErase, eraseRequest, requestsErase, runbookWithErase, withChosenErase, withoutErase } from '../steps/erase-choice';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { automatedCleanSteps, withDefaults } from '../steps/default-config';
-import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
 import { storeLogsAtEnd } from './failure-report';
 import {
@@ -47,10 +49,13 @@ const list: ListedSteps = {
 };
 
 const isManual = (task: NodeTask): boolean => task.node.target_provision_state === 'manageable';
-/** Whether the steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
-const isListed = (task: NodeTask): boolean => task.node.driver_internal_info.declarative_cleaning === true;
 /** Whether automated cleaning is on: the node's own setting, else the option. */
 const isAutomated = (task: NodeTask): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
+/** Whether the steps come from a client or a runbook, and not from the priorities of the driver and the agent. */
+const isListed = (task: NodeTask): boolean =>
+  task.node.driver_internal_info.declarative_cleaning === true && (isManual(task) || isAutomated(task));
+/** Whether it has anything to do. */
+const isWanted = (task: NodeTask): boolean => isManual(task) || isAutomated(task) || requestsErase(task.node);
 const withoutRamdisk = (task: NodeTask): boolean => runsWithoutRamdisk(task, list);
 
 /** Written with the event that begins cleaning: the steps that a client, or the runbook of automated cleaning, names. */
@@ -63,7 +68,7 @@ export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> =
 const HELD_POLL_SECONDS = 10;
 /** If the conductor dies before the list is saved, another one begins again. */
 async function begin(task: NodeTask): Promise<StepOutcome> {
-  if (!isManual(task) && !isAutomated(task)) {
+  if (!isWanted(task)) {
     task.log.info('automated cleaning is disabled for this node');
     task.note({}, { cleaning_disable_ramdisk: true });
     return done;
@@ -106,14 +111,16 @@ export const clean = listedFlow(list, {
   inMaintenance: 'Cleaning aborted as node is in maintenance mode',
   admit: {
     provide: {
-      check: async (task) => {
+      check: async (task, args) => {
         const { uuid: node, retired, maintenance } = task.node;
         if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
           throw new Fault('NodeInMaintenance', { op: 'providing', node });
         if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
-        const runbook = await automatedRunbook(task.context, task.node);
+        const erase = await admitErase(task, args, 'stay');
+        const chosen = { ...task.node, driver_internal_info: { ...task.node.driver_internal_info, ...erase } } as NodeRecord;
+        const runbook = runbookWithErase(chosen, await automatedRunbook(task.context, task.node));
         if (runbook) await checkList(task, list, runbook.steps, runbook.disableRamdisk);
-        return { changes: { last_error: null, clean_step: {} }, internal: forgottenAtBegin(task, startingClean(runbook)) };
+        return { changes: { last_error: null, clean_step: {} }, internal: { ...forgottenAtBegin(task, startingClean(runbook)), ...erase } };
       },
     },
     clean: {
@@ -122,7 +129,7 @@ export const clean = listedFlow(list, {
         await checkListRequest(task, list, steps, disableRamdisk);
         return {
           changes: { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
-          internal: forgottenAtBegin(task, startingClean({ steps, disableRamdisk })),
+          internal: { ...forgottenAtBegin(task, startingClean({ steps, disableRamdisk })), ...eraseRequest(task) },
         };
       },
     },
@@ -131,7 +138,11 @@ export const clean = listedFlow(list, {
   boot,
   plan: async (task, fromAgent, ramdiskRefused) => {
     const offered = offeredSteps(task.driver, 'clean', fromAgent);
-    if (!isListed(task)) return automatedCleanSteps(task, offered);
+    if (!isListed(task)) {
+      const allowed = (steps: readonly PlannedStep[]) => allowedSteps(task.context.options, 'clean', steps);
+      const steps = isAutomated(task) ? await automatedCleanSteps(task, offered) : [];
+      return withChosenErase(task.node, allowed(steps), allowed(offered));
+    }
     const checking = { withoutRamdisk: ramdiskRefused, unknownLater: isBeforeRamdisk(task) };
     return manualSteps('clean', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
   },
@@ -141,11 +152,18 @@ export const clean = listedFlow(list, {
       await tearDownAfterSteps(task, list);
     }
     // A cleaning that is switched off leaves no entry in the history.
-    if (isManual(task) || isAutomated(task)) {
+    if (isWanted(task)) {
       await cacheFacts(task);
       await recordSteps(task, 'clean', [], 'end');
     }
-    await task.end(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, keepAgentIfNeeded(task, FORGET_CLEANING));
+    await task.end(
+      isManual(task) || task.node.retired ? 'manage' : 'done',
+      { clean_step: {} },
+      {
+        ...keepAgentIfNeeded(task, FORGET_CLEANING),
+        ...withoutErase(!isManual(task)),
+      },
+    );
   },
   abort: { 'clean wait': abortSteps('clean'), 'clean hold': abortSteps('clean') },
   afterAbort: { states: ['clean failed'], work: (task) => cleanUpAborted(task, list) },

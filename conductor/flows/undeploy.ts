@@ -12,6 +12,7 @@ import { validateInterface } from '../core/validate';
 import { endAllocation } from '../requests/allocations';
 import { stopConsole } from '../requests/console';
 import { automatedRunbook } from '../steps/automated-runbook';
+import { admitErase, runbookWithErase } from '../steps/erase-choice';
 import { refuseWith } from './admission';
 import { clean, startingClean } from './clean';
 import type { Flow } from './flow';
@@ -59,13 +60,14 @@ export const undeploy: Flow = {
   admit: {
     delete: {
       limit: { ...CLEANINGS, action: 'unprovisioning' },
-      check: async (task) => {
+      check: async (task, args) => {
         if (task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
         await refuseWith(
           (reason) => `Failed to validate power driver interface. Can not delete instance. Error: ${reason}`,
           () => validateInterface(task, 'power'),
         );
-        return { changes: { last_error: null }, internal: FORGET_TOKEN_AND_URL };
+        const erase = await admitErase(task, args, 'forget');
+        return { changes: { last_error: null }, internal: { ...FORGET_TOKEN_AND_URL, ...erase } };
       },
     },
   },
@@ -84,7 +86,7 @@ export const undeploy: Flow = {
     ),
   finish: async (task) => {
     const runbook = await runbookOrReason(task);
-    const steps = typeof runbook === 'string' ? {} : runbook;
+    const steps = typeof runbook === 'string' ? {} : runbookWithErase(task.node, runbook);
     await task.fire('clean', withoutInstance(task), { ...forgottenAt('instance end'), ...startingClean(steps) }, endAllocation(task.node));
     await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : clean.begin(task)));
   },

@@ -4,7 +4,9 @@ import { newUuid } from '../../model/idents';
 import type { InspectionFindings } from '../../drivers/interfaces';
 import { announcementOf, changesBetween, MAX_CHANGES, type HardwareChange } from '../../model/hardware-records';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
+import { hardwareSignals } from '../../model/rules/health-hardware';
 import type { Store } from '../../store/store';
+import { noteJudged } from '../core/health';
 import { entryOf } from '../core/history';
 import type { NodeTask } from '../core/node-task';
 import { joinCapabilities, readCapabilities } from './hooks/capabilities';
@@ -143,6 +145,7 @@ async function writeHardwareChanges(store: Store, { node, context }: NodeTask, c
   await store.events.add(node, 'hardware', payload);
   const entry = entryOf(context, node, { type: 'hardware', event: `Hardware since the last inspection: ${text}`, error: false });
   if (entry) await store.history.create(entry);
+  if (context.options['health.enabled']) await noteJudged(context, store, node.uuid, hardwareSignals(changes));
   await store.hardware.addChanges(node.uuid, changes, context.options['recorder.history_max_entries'], 'inspection');
 }
 async function noteHardwareChanges(task: NodeTask, before: JsonObject, now: JsonObject): Promise<void> {

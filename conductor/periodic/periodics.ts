@@ -2,9 +2,12 @@
 import { setMaxListeners } from 'node:events';
 import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
+import type { Stays } from '../../model/rules/time-limits';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
 import type { Context } from '../core/context';
 import { trimEvents } from './events';
+import { healthWatch, type HealthWatch } from '../core/health';
+import { trimErasures } from '../core/erasures';
 import { trimHistory } from '../core/history';
 import { endLateIntrospections } from '../introspection/unfinished';
 import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-periodics';
@@ -12,6 +15,7 @@ import { recoverPowerFailures, synchronisePower, type SyncFailures } from './pow
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { pollWaiting, releaseOrphanedReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
 import { tendSnapshots } from '../requests/snapshots';
+import { endReports, measureAlerts, watchTimeLimits } from './health';
 import { remindOfOutages } from './out-of-service';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
@@ -24,6 +28,8 @@ interface Memory {
   readonly failures: SyncFailures;
   readonly sensors: SensorMemory;
   readonly recorders: RecorderWatch;
+  readonly health: HealthWatch;
+  readonly stays: Stays;
 }
 interface Periodic {
   readonly name: string;
@@ -50,7 +56,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'power synchronisation',
     every: (options) => options['conductor.sync_power_state_interval'],
-    run: (context, { failures }) => synchronisePower(context, failures),
+    run: (context, { failures, health }) => synchronisePower(context, failures, health),
   },
   {
     name: 'power failure recovery',
@@ -84,9 +90,24 @@ export const PERIODICS: readonly Periodic[] = [
     run: async (context) => ((await context.isOwnWork('snapshots')) ? tendSnapshots(context) : undefined),
   },
   {
+    name: 'old certificates of erasure',
+    every: () => 3600,
+    run: async (context) => ((await context.isOwnWork('old certificates of erasure')) ? trimErasures(context) : undefined),
+  },
+  {
     name: 'old changes of hardware',
     every: () => 3600,
     run: async (context) => ((await context.isOwnWork('old changes of hardware')) ? trimChanges(context) : undefined),
+  },
+  {
+    name: 'reports about machines',
+    every: (options) => (options['health.enabled'] ? 60 : 0),
+    run: async (context) => ((await context.isOwnWork('reports about machines')) ? endReports(context) : undefined),
+  },
+  {
+    name: 'time limits of states',
+    every: (options) => (options['health.enabled'] && Object.keys(options['health.time_limits']).length > 0 ? 60 : 0),
+    run: (context, { stays }) => watchTimeLimits(context, stays),
   },
   { name: 'reminders of nodes out of service', every: () => 60, run: remindOfOutages },
   {
@@ -114,7 +135,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'sensors',
     every: sensorRoundInterval,
-    run: (context, { sensors }) => collectSensors(context, sensors),
+    run: (context, { sensors, health }) => collectSensors(context, sensors, health),
   },
 ];
 
@@ -124,7 +145,14 @@ const jittered = (seconds: number, random: (bytes: number) => Buffer): number =>
 /** Resolves when every task has ended, after `context.signal` was aborted. */
 export async function runPeriodics(context: Context): Promise<void> {
   const { clock, signal, options, random, log, metrics } = context;
-  const memory: Memory = { failures: new Map(), sensors: sensorMemory(context), recorders: recorderWatch() };
+  const memory: Memory = {
+    failures: new Map(),
+    sensors: sensorMemory(context),
+    recorders: recorderWatch(),
+    health: healthWatch(),
+    stays: new Map(),
+  };
+  measureAlerts(context);
   // Each task and each node in work adds a listener; this is not a leak.
   setMaxListeners(0, signal);
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {

@@ -8,9 +8,12 @@ import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
+import type { SignalState } from '../../model/rules/health-rules';
 import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
+import { beginHealthRound, observeHealth, type HealthWatch } from '../core/health';
+import { sensorSignals, stateKey } from '../../drivers/common/health-signals';
 import { readingsOf, type Readings, type SensorHealth } from '../../drivers/common/sensor-readings';
 import { readingSamples, healthSamples, timeSample } from './sensor-samples';
 import { sharedTaskOf } from '../core/task';
@@ -81,7 +84,7 @@ function dueOf(options: Options, read: Times, now: number): ReadonlySet<Timed> {
  * Returns how many machines have sensors to read. Ends after [sensor_data]wait_timeout; machines that were not read come first in the
  * next round.
  */
-export async function collectSensors(context: Context, memory: SensorMemory): Promise<number> {
+export async function collectSensors(context: Context, memory: SensorMemory, health: HealthWatch): Promise<number> {
   const { options, clock, signal, store } = context;
   const { rounds } = memory;
   const now = clock.now();
@@ -92,6 +95,7 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
   if (!options['sensor_data.enable_for_nodes']) return 0;
   const states = options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' };
   const nodes = await context.ownNodes(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
+  if (nodes.length > 0) await beginHealthRound(context, health);
   const there = new Set(nodes.map(({ uuid }) => uuid));
   for (const known of [memory.nodes, rounds]) for (const uuid of known.keys()) if (!there.has(uuid)) known.delete(uuid);
   const lastRound = ({ uuid }: NodeRecord): number => rounds.get(uuid)?.at ?? -Infinity;
@@ -110,7 +114,7 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
     await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
         .alone(context.hardware.bmcOf(node), until, () =>
-          context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, node, now, until)),
+          context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, health, node, { now, signal: until })),
         )
         .catch(() => {}),
     );
@@ -123,9 +127,9 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
 async function readNodeSensors(
   context: Context,
   { nodes, rounds }: SensorMemory,
+  health: HealthWatch,
   node: NodeRecord,
-  now: number,
-  signal: AbortSignal,
+  { now, signal }: { readonly now: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const { options, clock } = context;
   const types = options['sensor_data.data_types'].map((name) => name.toLowerCase());
@@ -145,10 +149,13 @@ async function readNodeSensors(
     const { management } = task.driver;
     if (!management.sensors) return;
     await validateInterface(task, 'management');
-    const read = Object.entries(await management.sensors(task, isRead)).filter(([kind]) => isRead(kind));
+    const states = new Map<string, readonly SignalState[]>();
+    const found = await management.sensors(task, isRead, (kind, sensor, asserted) => void states.set(stateKey(kind, sensor), asserted));
+    const read = Object.entries(found).filter(([kind]) => isRead(kind));
     const payload = Object.fromEntries([...before, ...read]);
     keep(payload);
     rounds.set(uuid, { at: now, read: { ...times, ...Object.fromEntries([...due].map((timed) => [timed, now])) } });
+    await observeHealth(context, health, node, sensorSignals(Object.fromEntries(read), states));
     if (!due.has('other') || Object.keys(payload).length === 0) return;
     notifySensors(context, node, {
       message_id: newUuid(context.random),

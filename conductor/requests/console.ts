@@ -1,4 +1,6 @@
 /** GET and PUT …/states/console. */
+import type { Screen } from '../../drivers/interfaces';
+import { invalidParameter } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { withoutFullStop, attempt } from '../core/attempt';
@@ -46,6 +48,17 @@ export async function stopConsole(task: NodeTask): Promise<void> {
     throw error;
   }
   notifyConsole(task, 'console_stop', 'end');
+}
+
+/** Connects to the machine's screen. Throws Fault. @param signal aborted when the viewer has gone */
+export async function openScreen(context: Context, uuid: string, signal: AbortSignal): Promise<Screen> {
+  return withTask(context, uuid, { purpose: 'opening the screen', lock: 'shared' }, async (task) => {
+    const { console } = task.driver;
+    if (!task.node.console_enabled) throw invalidParameter('The console is off.');
+    if (!console.screen) throw invalidParameter('The console of this node is not graphical.');
+    await validateInterface(task, 'console');
+    return console.screen(task, signal);
+  });
 }
 
 /** Does nothing if the console is in this state already. */

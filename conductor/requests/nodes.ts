@@ -13,6 +13,7 @@ import { conductorsServing } from '../../model/ring';
 import { outageOf } from '../../model/rules/out-of-service';
 import { DELETABLE_STATES, stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
+import { checkErasure } from '../../drivers/common/erase-request';
 import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
@@ -59,6 +60,7 @@ export async function createNode(context: Context, node: NewNode): Promise<NodeR
   const interfaces = hardware.fill(node.driver, node);
   checkSizes(node.uuid, node.properties);
   checkKexec(node);
+  checkErasure(node);
   const whole: NewNode = {
     resource_class: options['DEFAULT.default_resource_class'],
     ...node,
@@ -156,6 +158,7 @@ export async function updateNode(
     const interfaces = newInterfaces(context, node, changes, resetInterfaces);
     checkSizes(uuid, changes.properties);
     checkKexec(changes);
+    checkErasure(changes);
     return { ...changes, ...follows, ...interfaces };
   };
   return changeUnlocked(context, uuid, decide, {

@@ -4,6 +4,7 @@ import { invalidParameter, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { VendorAnswer, VendorMethodInfo } from '../core/call-types';
 import type { Context } from '../core/context';
+import { observeLog } from '../core/health';
 import { defaultInterface } from '../hardware/hardware';
 import { startTask, taskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
@@ -55,10 +56,13 @@ export async function callVendor(context: Context, uuid: string, name: string, h
     return () => method.run(task, args, http);
   };
   const sharedTask = await taskOf(context, await context.store.nodes.find(uuid), false);
-  const { async = true, exclusive = true } = methodFor(sharedTask.driver.vendor.methods, name, http, args);
+  const { async = true, exclusive = true, signals } = methodFor(sharedTask.driver.vendor.methods, name, http, args);
   if (!exclusive) {
     const work = await prepare(sharedTask);
-    return async ? detached(context, name, work) : { async, result: await work() };
+    if (async) return detached(context, name, work);
+    const result = await work();
+    if (signals) await observeLog(context, uuid, signals(result));
+    return { async, result };
   }
   if (!async) return withTask(context, uuid, { purpose, retry: true }, async (task) => ({ async, result: await (await prepare(task))() }));
   await startTask(context, uuid, { purpose, retry: true }, async (task) => {

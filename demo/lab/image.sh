@@ -6,6 +6,7 @@
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
+# If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
 # Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
@@ -28,8 +29,14 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
 cp /bin/busybox "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
+raid=
+if [ -n "${MDADM:-}" ]; then
+  raid='md_mod raid1'
+  cp "$MDADM" "$root/bin/mdadm"
+  ldd "$MDADM" | { grep -oE '/[^ ]+' || true; } | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
+fi
 # The modules with their dependencies, in the order of loading; for a built-in module, modprobe prints "builtin".
-for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii; do
+for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii $raid; do
   modprobe -d "$cache" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}' || true
 done | awk '!seen[$0]++' | while read -r file; do
   install -D -m 644 "$file" "$root/modules/$(basename "$file")"
@@ -47,6 +54,7 @@ export PATH=/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 echo "image: started"
 while read -r file; do insmod "/modules/$file" 2>/dev/null; done < /etc/load
+[ -x /bin/mdadm ] && mdadm --assemble --scan --run
 for word in $(cat /proc/cmdline); do case $word in report=*) url=${word#report=};; image=*) image=${word#image=};; esac; done
 for interface in $(ls /sys/class/net); do
   [ "$interface" = lo ] && continue
@@ -61,6 +69,7 @@ done
   echo "macs=$(cat /sys/class/net/*/address | grep -v '^00:00:00:00:00:00' | tr '\n' ' ')"
   echo "firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
   echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
+  [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
   echo "configdrive=$drive"
   if [ -n "$drive" ] && mount -o ro -t iso9660 "$drive" /cd; then
     (cd /cd && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done)

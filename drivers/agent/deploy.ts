@@ -12,6 +12,7 @@ import { agentArguments } from './step-settings';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
+import { CLEANING_ERASE, OPAL_PSIDS } from '../common/erase-request';
 import { isFastTrack } from './fast-track';
 import { startKernel } from './kexec';
 import { KEXEC, RESIDENT_KEXEC, wantsKexec, wantsResidentKexec } from '../common/kexec-request';
@@ -56,6 +57,14 @@ export const agentProperties: Readonly<Record<string, Property>> = {
   [KEXEC]: {
     description:
       "Whether deployments end with a kexec into the image's kernel instead of a reboot, where the image allows it. Overrides [deploy]kexec; deploy_kexec in instance_info overrides both. Optional.",
+  },
+  [CLEANING_ERASE]: {
+    description:
+      'How automated cleaning erases the disks if no request chooses: "none", "metadata", "express" or "full". Default: the steps with a priority. Optional.',
+  },
+  [OPAL_PSIDS]: {
+    description:
+      'The PSIDs of disks with TCG Opal, as SERIAL=PSID, separated by commas without spaces. With the PSID, the agent reverts the disk, which destroys its data. Optional.',
   },
   agent_verify_ca: {
     description:

@@ -1,5 +1,6 @@
 /** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves images by the node's BootRecord. */
 import { basename } from 'node:path';
+import { hasSoftwareVolumes } from '../../model/agent/software-raid';
 import { invalidParameter, Fault } from '../../model/errors';
 import { snapshotId } from '../../model/idents';
 import { repr, str } from '../../model/python';
@@ -237,7 +238,10 @@ function loginOf({ node, options }: Task): JsonObject {
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
 }
 
-/** Makes the agent install the boot loader (UEFI only: a BIOS boots whole-disk images as they are), then prepares the boot from disk. */
+/** Whether the agent has made arrays, or will: no firmware reads them. */
+const hasArrays = ({ target_raid_config: target, raid_config: made }: Task['node']): boolean => [target, made].some(hasSoftwareVolumes);
+
+/** Makes the agent install the boot loader, then prepares the boot from disk. A BIOS boots whole-disk images as they are, but not arrays. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
   if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);
@@ -246,9 +250,12 @@ async function prepareInstanceBoot(task: Task): Promise<Outcome> {
     const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
     const rootUuid = uuids.command_result?.['root uuid'];
     if (typeof rootUuid === 'string') await task.saveInternal({ root_uuid_or_disk_id: rootUuid });
-    if (bootMode !== 'uefi') return undefined;
+    const isArray = hasArrays(node);
+    if (bootMode !== 'uefi' && !isArray) return undefined;
+    // Other agents install the image's own GRUB, whose root file system the operator names.
+    const named = isArray ? node.instance_info['image_rootfs_uuid'] : undefined;
     const started = await agent.command('image.install_bootloader', {
-      root_uuid: typeof rootUuid === 'string' ? rootUuid : null,
+      root_uuid: [named, rootUuid].find((uuid) => typeof uuid === 'string') ?? null,
       efi_system_part_uuid: null,
       prep_boot_part_uuid: null,
       target_boot_mode: bootMode,

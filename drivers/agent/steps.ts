@@ -1,9 +1,10 @@
 /** Steps that the agent runs: listing them, starting one, and following it by heartbeats. */
 import { bareTimestamp } from '../../model/clock';
+import { isEraseStep } from '../../model/agent/erasure';
 import { setting, type InternalKey } from '../../model/internal-info';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
 import { withSettings } from './step-settings';
-import { nodeForAgent, portForAgent } from './view';
+import { nodeForAgent, portForAgent, withPsids } from './view';
 import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Step, type Task, done, failed, wait } from '../interfaces';
 import { shortened } from '../../model/text';
 
@@ -90,7 +91,7 @@ async function execute(task: Task, agent: AgentClient, kind: AgentStepKind, step
   try {
     const { node, ports } = view(task, kind === 'deploy');
     await agent.command(`${kind}.execute_${kind}_step`, {
-      ...withSettings(task, kind, step, node),
+      ...withSettings(task, kind, step, isEraseStep(step) ? withPsids(node, task.node) : node),
       ports,
       [`${kind}_version`]: task.node.driver_internal_info['hardware_manager_version'] ?? null,
     });
@@ -170,6 +171,8 @@ function ownStep(task: Task, kind: AgentStepKind, step: PlannedStep): Step | und
 }
 
 async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
+  if (isEraseStep(step))
+    await task.certifyErasure({ step: idOf(step), command: command.id ?? '', result: command.command_result?.[`${kind}_result`] });
   await ownStep(task, kind, step)?.finish?.(task, command.command_result?.[`${kind}_result`]);
   if (step.reboot_requested !== true) return done;
   await task.saveInternal(setting(REBOOTING[kind], true));

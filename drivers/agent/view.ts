@@ -1,9 +1,10 @@
 /** The node and its ports as sent to the agent: complete, but without secrets. */
 import type { JsonObject, NodeRecord, PortRecord } from '../../model/records';
+import { OPAL_PSIDS } from '../common/erase-request';
 
 const MASK = '******';
 /** Keys whose texts are secrets, at any depth. */
-const SECRET = /pass(word|wd|phrase)|pswd|secret|token|_key$/i;
+const SECRET = /pass(word|wd|phrase)|pswd|secret|token|_key$|^opal_psids$/i;
 
 function masked(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return SECRET.test(key) ? MASK : value;
@@ -14,10 +15,25 @@ function masked(value: unknown, key = ''): unknown {
 
 /** `withConfigdrive`: for steps that write the config drive to disk; otherwise the config drive is masked, as in Ironic. */
 export function nodeForAgent(node: NodeRecord, withConfigdrive: boolean): JsonObject {
-  const view = masked(without(node, ['lock_fence', 'revision'])) as JsonObject & Pick<NodeRecord, 'instance_info'>;
+  const whole = masked(without(node, ['lock_fence', 'revision'])) as JsonObject & Pick<NodeRecord, 'instance_info' | 'properties'>;
+  const view = { ...whole, properties: withKept(whole.properties, node) };
   const configdrive = node.instance_info['configdrive'];
   if (configdrive === undefined || configdrive === null) return view;
   return { ...view, instance_info: { ...view.instance_info, configdrive: withConfigdrive ? configdrive : MASK } };
+}
+
+/** Disks to keep are skipped by ironic-python-agent too, which knows no other word for that. */
+function withKept(properties: JsonObject, node: NodeRecord): JsonObject {
+  const keep = node.driver_internal_info.erase_choice?.keep ?? [];
+  const skipped = properties['skip_block_devices'];
+  return keep.length === 0
+    ? properties
+    : { ...properties, skip_block_devices: [...(Array.isArray(skipped) ? (skipped as readonly unknown[]) : []), ...keep] };
+}
+/** The view with the PSIDs of the disks, for the agent that erases them. */
+export function withPsids(view: JsonObject, { driver_info: info }: NodeRecord): JsonObject {
+  const psids = info[OPAL_PSIDS] ?? null;
+  return psids === null ? view : { ...view, driver_info: { ...(view['driver_info'] as JsonObject), [OPAL_PSIDS]: psids } };
 }
 
 export const portForAgent = (port: PortRecord): JsonObject => without(port, ['revision']);

@@ -38,7 +38,7 @@ const UNITS: Readonly<Record<string, string>> = {
   percent: 'percent',
   CFM: 'cfm',
 };
-const unitOf = (unit: string): string => (Object.hasOwn(UNITS, unit) ? UNITS[unit]! : 'other');
+export const unitOf = (unit: string): string => (Object.hasOwn(UNITS, unit) ? UNITS[unit]! : 'other');
 
 const numbered = (kind: string, sensor: string, entity: string, values: readonly (readonly [string, unknown])[]): readonly Reading[] =>
   values.flatMap(([unit, value]) => (typeof value === 'number' ? [{ kind, sensor, entity: entity, unit, value }] : []));

@@ -1,16 +1,22 @@
 /** The console of an IPMI machine over serial-over-LAN, on a TCP port: Ironic's `ipmitool-socat`, without ipmitool and socat. */
 import { isIPv6 } from 'node:net';
 import { Fault } from '../../model/errors';
-import { toInteger } from '../../model/python';
+import { str, toInteger } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import type { ConsoleInterface, Property, Task } from '../interfaces';
 import { IPMI_PROPERTIES, ipmiTarget, targetOf } from './target';
 
 const TERMINAL: Readonly<Record<string, Property>> = {
   ipmi_terminal_port: { description: "node's UDP port to connect to. Only required for console access." },
+  console_log_size: {
+    description:
+      'KiB of what the machine says on its serial line that are kept, and shown to who connects. Default: [console]log_size. Optional.',
+  },
 };
 /** The driver_internal_info key of the port that was chosen for the node. */
 const ALLOCATED = 'allocated_ipmi_terminal_port';
+/** The log of a console is in the conductor's memory. */
+const MAX_LOG_KIB = 1024;
 /** Milliseconds to open the line after a client has connected. */
 const CONNECT_TIMEOUT = 20_000;
 
@@ -27,6 +33,16 @@ const ownPort = ({ driver_info: info, driver_internal_info: internal }: NodeReco
 /** An empty address would mean every address of this host. */
 const hostOf = ({ options }: Task): string => options['console.socat_address'] || '127.0.0.1';
 
+/** Throws Fault InvalidParameterValue. */
+function logKiB({ node, options }: Pick<Task, 'node' | 'options'>): number {
+  const given = node.driver_info['console_log_size'] ?? options['console.log_size'];
+  const size = toInteger(given);
+  if (size === undefined || size < 0 || size > MAX_LOG_KIB)
+    throw new Fault('InvalidParameterValue', {
+      message: `Invalid value "${str(given)}" set in driver_info/console_log_size: it must be a number of KiB up to ${MAX_LOG_KIB}.`,
+    });
+  return size;
+}
 /** @returns the port */
 async function listen(task: Task): Promise<number> {
   const { node, options, connections } = task;
@@ -40,14 +56,17 @@ async function listen(task: Task): Promise<number> {
     ports: own === undefined ? portsIn(options['console.port_range']) : [own],
     idleMs: options['console.terminal_timeout'] * 1000,
     limitMs: options['console.max_session_time'] * 1000,
+    logBytes: logKiB(task) * 1024,
     open: (deliver, signal) => consoles.openSol(target, deliver, { timeoutMs: CONNECT_TIMEOUT, signal }),
   });
 }
 
 export const ipmiConsole: ConsoleInterface = {
   properties: { ...IPMI_PROPERTIES, ...TERMINAL },
-  validate: async ({ node, options }) => {
+  validate: async (task) => {
+    const { node, options } = task;
     const { version } = ipmiTarget(node);
+    logKiB(task);
     if (ownPort(node) === undefined && options['console.port_range'].length === 0)
       throw new Fault('MissingParameterValue', {
         message: "Either missing 'ipmi_terminal_port' parameter in node's driver_info or [console]port_range is not configured",

@@ -6,10 +6,11 @@ import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
 import { THRESHOLDS, type SensorRecord, type Threshold, type Units } from '../../wire/ipmi/records/sdr';
 import { readSdrs } from '../../wire/ipmi/records/sdr-repository';
 import { entityName, sensorTypeName, unitName } from '../../wire/ipmi/records/sensor-names';
+import { partStatesOf } from '../../wire/ipmi/records/sensor-states';
 import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, withLimits, type Reading } from '../../wire/ipmi/records/sensors';
 import { sensorsOfText } from './sensor-text';
 import { ipmiCommandSender, targetOf } from './target';
-import type { Task } from '../interfaces';
+import type { SensorStates, Task } from '../interfaces';
 
 const hex = (value: number, digits = 2): string => value.toString(16).toUpperCase().padStart(digits, '0');
 /** Whole numbers without decimals, others with three. */
@@ -124,10 +125,12 @@ const BMC = 0x20;
 /** Sensors of the BMC itself that it may leave without a response: each costs a whole timeout. */
 const MAX_SILENT = 1;
 type Sensors = Record<string, Record<string, Record<string, string>>>;
+/** The first word of the sensor type, as in Ironic. */
+const typeOf = ({ sensorType }: SensorRecord): string => sensorTypeName(sensorType).split(' ')[0]!;
 /** The cache key: the same records for every user of the BMC. */
 const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
 
-async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<Sensors> {
+async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true, onStates?: SensorStates): Promise<Sensors> {
   const found: Sensors = {};
   /** Controllers behind the BMC that did not answer get no further requests. */
   const unreachable = new Set<number>();
@@ -137,7 +140,10 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
     const { owner, channel } = record;
     const from = async (at: SendCommand): Promise<Record<string, string>> => {
       const reading = await readSensor(at, record);
-      return sensorFields(await withLimits(at, record), reading);
+      const fields = sensorFields(await withLimits(at, record), reading);
+      if (reading?.raw !== undefined && !isThreshold(record))
+        onStates?.(typeOf(record), fields['Sensor ID']!, partStatesOf(record.eventType, record.sensorType, reading.states));
+      return fields;
     };
     if (owner === BMC || (owner & 1) === 1)
       return from(ask).catch((error: unknown) => {
@@ -154,8 +160,7 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
   const { sdrCache: cache } = task.connections;
   for (const record of await readSdrs(ask, cache && { cache, bmc: nameOf(targetOf(task)) })) {
     if (record.kind !== 'full' && record.kind !== 'compact') continue;
-    // The first word, as in Ironic.
-    const type = sensorTypeName(record.sensorType).split(' ')[0]!;
+    const type = typeOf(record);
     if (!isWanted(type)) continue;
     const fields = await read(record);
     (found[type] ??= {})[fields['Sensor ID']!] = fields;
@@ -164,7 +169,7 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
 }
 
 /** Sensor type → sensor → its fields. Throws FailedToGetSensorData. A sensor that the BMC refuses to read does not stop the others. */
-export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject> {
+export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean, onStates?: SensorStates): Promise<JsonObject> {
   const { node, options, signal, connections } = task;
   const failure = (error: string, cause?: unknown): Fault =>
     new Fault('FailedToGetSensorData', { node: node.uuid, error }, cause === undefined ? {} : { cause });
@@ -174,7 +179,7 @@ export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boole
     // With ipmitool, one process reads all sensors: a process for each portion of each record would take minutes.
     const found = runProgram
       ? sensorsOfText(await runProgram(targetOf(task), ['sdr'], { timeoutMs, signal }))
-      : await readSensors(task, isWanted);
+      : await readSensors(task, isWanted, onStates);
     // A selection of kinds may be empty.
     if (!isWanted && Object.keys(found).length === 0) throw failure('the BMC has no sensors');
     return found;

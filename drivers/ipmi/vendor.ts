@@ -2,10 +2,12 @@
 import { Fault } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { JsonObject } from '../../model/records';
+import { kindOf, type Signal } from '../../model/rules/health-rules';
 import { COMMANDS } from '../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../wire/ipmi/records/fru';
-import { clearSel, readSel, type SelEntry } from '../../wire/ipmi/records/sel';
+import { clearSel, decodeSelEntry, readSel, type SelEntry } from '../../wire/ipmi/records/sel';
 import { sensorTypeName } from '../../wire/ipmi/records/sensor-names';
+import { partStateOfEvent, type PartState } from '../../wire/ipmi/records/sensor-states';
 import { type Step, type Task, type VendorInterface, done } from '../interfaces';
 import { IPMI_PROPERTIES, asFault, ipmiCommandSender, ipmiCommand, ipmiTarget } from './target';
 
@@ -50,6 +52,31 @@ function selEntry({ id, type, timestamp, event, bytes }: SelEntry): JsonObject {
   };
 }
 
+interface SelAnswer {
+  readonly entries: readonly { readonly raw: string }[];
+  readonly complete?: boolean;
+}
+/** What the log says of each sensor after its last entry. Undefined: the log is incomplete. */
+function selSignals({ entries, complete = true }: SelAnswer): readonly Signal[] | undefined {
+  if (!complete) return undefined;
+  const bySensor = new Map<string, { readonly type: string; readonly states: Set<PartState> }>();
+  for (const { raw } of entries) {
+    const event = decodeSelEntry(Buffer.from(raw, 'hex'))?.event;
+    const state = event && partStateOfEvent(event.eventType, event.sensorType, event.data[0] & 0x0f);
+    if (!event || state === undefined) continue;
+    const type = sensorTypeName(event.sensorType);
+    const subject = `${type} ${text(event.sensor)}`;
+    const { states } = bySensor.get(subject) ?? { states: new Set() };
+    bySensor.set(subject, { type, states });
+    if (event.deassertion) states.delete(state);
+    else states.add(state);
+  }
+  return [...bySensor].map(([subject, { type, states }]) => {
+    const kind = kindOf(type.split(' ')[0]!.toLowerCase());
+    return { source: 'log', kind, subject, states: [...states] };
+  });
+}
+
 const target = async (task: Task): Promise<void> => void ipmiTarget(task.node);
 const RAW_ARGUMENTS: Step['args'] = {
   raw_bytes: { description: 'A string of raw bytes to convey the request to transmit to the remote BMC.', required: true },
@@ -83,6 +110,7 @@ export const ipmiVendor: VendorInterface = {
         const { entries, isWhole } = await asFault('sel list', readSel(ipmiCommandSender(task)));
         return { entries: entries.map(selEntry), ...(isWhole ? {} : { complete: false }) };
       },
+      signals: (result) => selSignals(result as SelAnswer),
     },
     clear_sel: {
       http: ['POST'],

@@ -24,6 +24,7 @@ const KINDS = {
   DeviceNotFound: [404, 'Error finding the disk or partition device to deploy the image onto'],
   ProtectedDeviceError: [500, 'Protected device located, cleaning aborted.'],
   BlockDeviceEraseError: [500, 'Error erasing block device'],
+  SoftwareRAIDError: [500, 'Software RAID caused unknown error'],
   CleaningError: [500, 'Clean step failed'],
   DeploymentError: [500, 'Deploy step failed'],
   ServicingError: [500, 'Service step failed'],

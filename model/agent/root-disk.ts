@@ -1,4 +1,5 @@
 /** Selects the disk for the image, and the disks that may be changed. */
+import { keepOf, keptDisks } from './erasure';
 import { type HintedDisk, matchDisks, parseHints } from './hints';
 import type { JsonObject } from '../records';
 import { AgentError } from './errors';
@@ -9,12 +10,13 @@ const SMALLEST_ROOT = 4 * 2 ** 30;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 
-/** The disks, except those in properties.skip_block_devices. */
+/** The disks, except those in properties.skip_block_devices, and those that a request keeps. */
 export function usableDisks<D extends HintedDisk>(disks: readonly D[], node: JsonObject): readonly D[] {
   const skipped = object(node['properties'])['skip_block_devices'];
   const hints = Array.isArray(skipped) ? (skipped as readonly unknown[]).filter((hint) => !('volume_name' in object(hint))) : [];
   const names = new Set(hints.flatMap((hint) => matchDisks(disks, parseHints(hint)).map((disk) => disk.name)));
-  return disks.filter((disk) => !names.has(disk.name));
+  const { kept } = keptDisks(disks, keepOf(node));
+  return disks.filter((disk) => !names.has(disk.name) && !kept.includes(disk));
 }
 
 /**

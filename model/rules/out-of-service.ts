@@ -4,28 +4,17 @@
  */
 import { instantOf, timestamp } from '../clock';
 import type { NodeChanges, NodeRecord, Outage, OutageRequest } from '../records';
+import { problemOfText, problemOfUntil } from './texts-of-people';
 
 export const outageOf = ({ out_of_service: column }: Pick<NodeRecord, 'out_of_service'>): Outage | undefined =>
   'before' in column ? (column as Outage) : undefined;
 
 const MAX_REASON = 255;
 const MAX_URL = 1024;
-const MAX_DAYS = 366;
 const DAY_MS = 86_400_000;
 /** Pauses between reminders. */
 const REMINDER_MS = DAY_MS;
 
-/** Controls (C0, C1, DEL), separators of lines, and marks that change the direction of the text around them. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
-/** ISO 8601: a date, or a time in UTC unless it has a zone. */
-const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
-
-/** What is wrong with the text; undefined: nothing. */
-function problemOfText(text: string, most: number): string | undefined {
-  if (text.trim() === '') return 'it is empty';
-  if (text.length > most) return `it has more than ${most} characters`;
-  return UNPRINTABLE.test(text) ? 'it has control characters' : undefined;
-}
 function problemOfTicket(text: string): string | undefined {
   const problem = problemOfText(text, MAX_URL);
   if (problem !== undefined) return problem;
@@ -34,13 +23,6 @@ function problemOfTicket(text: string): string | undefined {
   // Everybody who sees the node sees the URL.
   return url.username !== '' || url.password !== '' ? 'a URL with a login cannot be stored here' : undefined;
 }
-function problemOfUntil(text: string, now: number): string | undefined {
-  const at = MOMENT.test(text) ? instantOf(text) : NaN;
-  if (Number.isNaN(at)) return 'it is not a time (ISO 8601, such as 2026-12-01T08:00:00Z)';
-  if (at <= now) return 'it is not in the future';
-  return at > now + MAX_DAYS * DAY_MS ? `it is more than ${MAX_DAYS} days from now` : undefined;
-}
-
 type Given = { readonly [Name in keyof OutageRequest]?: string | null | undefined };
 /** The request with a normalised time; or what is wrong, with the name of the field. @param now milliseconds */
 export function outageRequestOf({ reason, ticket, until }: Given, now: number): OutageRequest | string {

@@ -12,6 +12,7 @@ export const PAGE_POLICIES = [
   'node:bios:get',
   'node:firmware:get',
   'node:hardware:get',
+  ...of('node:health', 'get', 'report', 'mask', 'clear'),
   'node:default_config:get',
   'node:resident_agent:get',
   'node:snapshot:create',
@@ -23,5 +24,6 @@ export const PAGE_POLICIES = [
   ...of('runbook', 'list', 'create', 'update', 'delete'),
   ...of('allocation', 'list', 'create', 'update', 'delete'),
   ...of('snapshot', 'list', 'update', 'delete'),
+  'erasure:list',
 ] as const;
 export type PagePolicy = (typeof PAGE_POLICIES)[number];

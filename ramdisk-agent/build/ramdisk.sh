@@ -6,20 +6,23 @@
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
-# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli ipmitool efibootmgr dmidecode udev partclone xfsprogs
-# (and apt itself). Those of multipath are unpacked too: installed, they would start a service on this host.
+# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
+# xfsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
+# host has it. Those of multipath and mdadm are unpacked too: installed, they would start services on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
 out=${1:-$project/.cache/ramdisk}
 kernel=$project/.cache/kernel
 multipath=$project/.cache/multipath
+raid=$project/.cache/mdadm
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs; do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs mkfs.vfat:dosfstools $(case $(uname -m) in x86_64) echo grub-mkimage:grub-common ;; esac); do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
+case $(uname -m) in x86_64) [ -f /usr/lib/grub/i386-pc/boot.img ] || missing="$missing grub-pc-bin" ;; esac
 if [ -n "$missing" ]; then
   if [ "$(id -u)" != 0 ]; then
     echo "The ramdisk needs these Debian packages:$missing" >&2
@@ -61,12 +64,24 @@ if [ ! -d "$multipath" ]; then
   fi
   mv -T "$work/multipath/root" "$multipath" 2> /dev/null || [ -d "$multipath" ]
 fi
+if [ ! -d "$raid" ]; then
+  apt-cache show mdadm > /dev/null 2>&1 || apt-get -qq update
+  mkdir "$work/raid"
+  chmod 755 "$work" "$work/raid"
+  if ! (cd "$work/raid" && apt-get -qq download mdadm 2> ../apt.log && dpkg -x ./*.deb root); then
+    cat "$work/apt.log" >&2
+    echo "Debian's package mdadm could not be fetched" >&2
+    exit 1
+  fi
+  mv -T "$work/raid/root" "$raid" 2> /dev/null || [ -d "$raid" ]
+fi
 
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
-tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
+tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v sg_sanitize) $(command -v sg_opcodes) $(command -v sedutil-cli || true) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
   $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
+  $(command -v mkfs.vfat) $(command -v addpart) $(find "$raid" -path '*/sbin/mdadm')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
@@ -74,12 +89,20 @@ rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persi
 plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
 files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
   $(for rule in $rules; do find "$multipath" -path "*/lib/udev/rules.d/$rule"; done) $(find "$multipath" -path '*/lib/udev/kpartx_id') $plugins"
+# The boot loader for the disks of an array, which a BIOS starts: what reads arrays, partitions and file systems, and the commands that
+# distributions' configurations use
+loader=
+if [ -f /usr/lib/grub/i386-pc/boot.img ]; then
+  loader=$work/core.img
+  # shellcheck disable=SC2046
+  grub-mkimage -O i386-pc -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
+fi
 # The agent loads it by its name.
 # It reads to the end: a program that writes to a closed pipe fails.
 zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" && !found++ {print $NF}')
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" "$node" "$koffi" "$zstd" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -107,8 +130,9 @@ done
 ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
+[ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" /usr/lib/grub/i386-pc/boot.img "$loader"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup} "$koffi" "$udev"/*_id $plugins; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,mkfs.vfat,addpart} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
 done | cat - <(echo "$zstd") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done

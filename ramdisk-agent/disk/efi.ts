@@ -7,7 +7,7 @@ import type { Tree } from '../system/tree';
 import type { Device } from './device';
 import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';
 
-interface Loader {
+export interface Loader {
   /** In the firmware notation: \EFI\BOOT\BOOTX64.EFI */
   readonly path: string;
   readonly label: string;
@@ -40,18 +40,29 @@ export async function installBootEntry(device: Device, run: Run, tree: Tree, tem
   const { partition, disk } = pathsOf(tree, device.path);
   try {
     const loader = await mounted(run, partition(system.number), temporary, findLoader);
-    if (!loader) throw new Error('its EFI system partition has no boot loader');
-    for (const [, entry, label] of (await run('efibootmgr', [])).matchAll(/^Boot([0-9A-F]{4})\*? +([^\t\n]*)/gm)) {
-      if (label === loader.label) await run('efibootmgr', ['--quiet', '--delete-bootnum', '--bootnum', entry!]);
-    }
-    const which = ['--disk', disk, '--part', String(system.number), '--label', loader.label, '--loader', loader.path];
-    await run('efibootmgr', ['--quiet', '--create', ...which]);
+    if (!loader) throw new Error(NO_LOADER);
+    await makeBootEntry(run, loader, { disk, partition: system.number });
     return loader;
   } catch (error) {
     throw new AgentError('CommandExecutionError', `Could not configure UEFI boot on device ${device.path}: ${(error as Error).message}`, {
       cause: error,
     });
   }
+}
+
+export const NO_LOADER = 'its EFI system partition has no boot loader';
+
+/** Makes the loader the first entry of the boot order, in place of older entries with the same label. */
+export async function makeBootEntry(
+  run: Run,
+  { label, path }: Loader,
+  { disk, partition }: { readonly disk: string; readonly partition: number },
+): Promise<void> {
+  for (const [, entry, other] of (await run('efibootmgr', [])).matchAll(/^Boot([0-9A-F]{4})\*? +([^\t\n]*)/gm)) {
+    if (other === label) await run('efibootmgr', ['--quiet', '--delete-bootnum', '--bootnum', entry!]);
+  }
+  const which = ['--disk', disk, '--part', String(partition), '--label', label, '--loader', path];
+  await run('efibootmgr', ['--quiet', '--create', ...which]);
 }
 
 interface Paths {
@@ -67,9 +78,16 @@ export function pathsOf(tree: Tree, disk: string): Paths {
   return { disk: `/dev/${path}`, partition: (number) => `/dev/mapper/${name}-part${number}` };
 }
 
-async function mounted<T>(run: Run, partition: string, temporary: string, work: (directory: string) => Promise<T>): Promise<T> {
+/** Gives `work` the folder where an EFI system partition is mounted. */
+export async function mounted<T>(
+  run: Run,
+  partition: string,
+  temporary: string,
+  work: (directory: string) => Promise<T>,
+  mode: 'ro' | 'rw' = 'ro',
+): Promise<T> {
   const directory = await mkdtemp(join(temporary, 'esp-'));
-  await run('mount', ['-t', 'vfat', '-o', 'ro', partition, directory]);
+  await run('mount', ['-t', 'vfat', '-o', mode, partition, directory]);
   try {
     return await work(directory);
   } finally {
@@ -78,7 +96,7 @@ async function mounted<T>(run: Run, partition: string, temporary: string, work: 
   }
 }
 
-/** The best loader below the directory; null when there is none. @internal */
+/** The best loader below the directory; null when there is none. */
 export async function findLoader(directory: string): Promise<Loader | null> {
   const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const found = LOADERS.flatMap((name) => files.filter((file) => file.name.toLowerCase() === name))[0];

@@ -89,6 +89,19 @@ export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly
   return { gpt: { ...gpt, array }, number };
 }
 
+const ENTRIES_SIZE = 128 * 128;
+/** Writes a table without partitions to a disk, in place of any other, and returns it. */
+export async function createGpt(device: Device, diskGuid: string): Promise<Gpt> {
+  const firstUsable = 2 + Math.ceil(ENTRIES_SIZE / device.sectorSize);
+  const gpt = { diskGuid, firstUsable, arrayLba: 2, entrySize: 128, array: Buffer.alloc(ENTRIES_SIZE) };
+  const protective = Buffer.alloc(device.sectorSize);
+  protective.set([0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1], 446);
+  protective.writeUInt16LE(0xaa55, 510);
+  await device.write(protective, 0);
+  await writeGpt(device, gpt);
+  return gpt;
+}
+
 /** The last LBA for partitions on this disk: before the second copy, which is at the disk's end. */
 export const lastUsable = (gpt: Gpt, device: Device): number =>
   Math.floor(device.size / device.sectorSize) - 2 - Math.ceil(gpt.array.length / device.sectorSize);

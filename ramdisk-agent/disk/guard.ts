@@ -1,6 +1,6 @@
 /**
  * The only way to a disk that can be written. Everything that changes a disk uses the Device that `openToWrite` returns, which refuses
- * shared storage, the media of the ramdisk and write-protected disks. Other hosts use shared storage at the same time, so erasing it destroys
+ * shared storage, the media of the ramdisk, disks that are to be kept and write-protected ones. Other hosts use shared storage at the same time, so erasing it destroys
  * their data.
  */
 import { AgentError } from '../../model/agent/errors';
@@ -24,6 +24,8 @@ interface Patience extends Omit<StallLimit, 'stat'> {
 interface Guard extends Patience {
   /** Disks that carry what the ramdisk is booted from or configured by. */
   readonly media: readonly string[];
+  /** Disks that the request which released the machine keeps. */
+  readonly kept: readonly string[];
   /** False: the operator allows that shared storage is erased. */
   readonly protectsShared: boolean;
 }
@@ -71,9 +73,11 @@ export const openToRead = (disk: OpenedDisk, patience: Patience): Promise<Device
 
 export const isReadOnly = (tree: Tree, disk: OpenedDisk): boolean => attribute(tree, disk, 'ro') === '1';
 
-/** Throws ProtectedDeviceError for shared storage and media of the ramdisk, CommandExecutionError for a write-protected disk. */
+/** Throws ProtectedDeviceError for shared storage, media of the ramdisk and disks to keep, CommandExecutionError for a write-protected disk. */
 export async function openToWrite(disk: OpenedDisk, guard: Guard): Promise<Device> {
-  const { tree, run, media, protectsShared } = guard;
+  const { tree, run, media, kept, protectsShared } = guard;
+  if (kept.includes(disk.name))
+    throw new AgentError('ProtectedDeviceError', `Device ${disk.name} is to be kept, as the request says that released the machine`);
   if (media.includes(disk.name)) throw refusal(disk.name, 'medium of the ramdisk');
   if (isReadOnly(tree, disk)) throw new AgentError('CommandExecutionError', `Device ${disk.name} is write-protected`);
   const device = await openDevice({ ...deviceOf(disk, guard), mode: 'write', run });

@@ -1,6 +1,7 @@
 /** Reads a disk's partitions (GPT or MBR), and adds a partition at the disk's end. */
 import type { Device } from './device';
-import { entriesOf, lastUsable, readGpt, withEntry, writeGpt } from './gpt';
+import { createGpt, entriesOf, lastUsable, readGpt, withEntry, writeGpt } from './gpt';
+import { wipeEdges } from './image';
 
 export interface Partition {
   readonly number: number;
@@ -45,6 +46,14 @@ const partitionsIn = (gpt: NonNullable<Awaited<ReturnType<typeof readGpt>>>, { s
     name,
   }));
 
+/** Wipes both edges of every partition and of the disk: its tables, and the signatures of volumes, arrays and encryption. */
+export async function wipeMetadata(device: Device): Promise<void> {
+  for (const { start, size } of (await readPartitions(device))?.partitions ?? []) {
+    if (start + size <= device.size) await wipeEdges(device, start, size);
+  }
+  await wipeEdges(device);
+}
+
 /** All partitions that any table on the disk names, also tables that count no longer: a GPT without its protective MBR. */
 export async function partitionsForGuard(device: Device): Promise<readonly Partition[]> {
   const counted = (await readPartitions(device))?.partitions ?? [];
@@ -54,6 +63,9 @@ export async function partitionsForGuard(device: Device): Promise<readonly Parti
 
 /** The path of a partition's device: /dev/sda1, or /dev/nvme0n1p1 for a disk whose name ends with a digit. */
 export const partitionPath = (disk: string, number: number): string => `${disk}${/\d$/.test(disk) ? 'p' : ''}${number}`;
+
+/** The number of a partition from its path, whose last digits it is. */
+export const partitionNumber = (path: string): number => Number(/(?<!\d)\d{1,5}$/.exec(path)?.[0]);
 
 /** `0x12345678`: the MBR's disk identifier. */
 export const diskIdentifier = async (device: Device): Promise<string> =>
@@ -80,10 +92,70 @@ export async function addAtEnd(device: Device, most: number, least: number, guid
   const size = end - start;
   if (size < least) throw new Error(`no room: ${Math.max(0, size)} bytes are free at the end of the disk, ${least} are needed`);
   const [first, sectors] = [start / device.sectorSize, size / device.sectorSize];
-  if (!gpt) return { number: await addToMbr(device, first, sectors), start, size, type: FAT32_LBA.toString(16).padStart(2, '0'), name: '' };
+  if (!gpt)
+    return {
+      number: await addToMbr(device, first, sectors, FAT32_LBA),
+      start,
+      size,
+      type: FAT32_LBA.toString(16).padStart(2, '0'),
+      name: '',
+    };
   const added = withEntry(gpt, { type: MICROSOFT_BASIC_DATA, guid, first, last: first + sectors - 1, name: 'config-2' });
   await writeGpt(device, added.gpt);
   return { number: added.number, start, size, type: MICROSOFT_BASIC_DATA, name: 'config-2' };
+}
+
+interface NewPartition {
+  /** Bytes. */
+  readonly start: number;
+  readonly size: number;
+}
+const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
+/** Writes a table with partitions for Linux, in place of any other. */
+export async function createPartitions(
+  device: Device,
+  label: 'gpt' | 'msdos',
+  partitions: readonly NewPartition[],
+  { newUuid, random }: { readonly newUuid: () => string; readonly random: (bytes: number) => Buffer },
+): Promise<void> {
+  const inSectors = partitions.map(({ start, size }) => [start / device.sectorSize, size / device.sectorSize] as const);
+  if (label === 'msdos') {
+    const mbr = Buffer.alloc(device.sectorSize);
+    random(4).copy(mbr, 440);
+    mbr.writeUInt16LE(0xaa55, 510);
+    await device.write(mbr, 0);
+    for (const [first, sectors] of inSectors) await addToMbr(device, first, sectors, LINUX.dos);
+  } else {
+    let gpt = await createGpt(device, newUuid());
+    for (const [first, sectors] of inSectors)
+      ({ gpt } = withEntry(gpt, { type: LINUX.gpt, guid: newUuid(), first, last: first + sectors - 1, name: 'primary' }));
+    await writeGpt(device, gpt);
+  }
+  await device.flush();
+}
+
+/**
+ * Adds a partition of that size to a GPT, in the first space that is free and begins at a whole MiB. Throws an Error with the reason. The
+ * kernel does not know it yet.
+ */
+export async function addToGpt(
+  device: Device,
+  { size, type, name }: { readonly size: number; readonly type: string; readonly name: string },
+  guid: string,
+): Promise<Partition> {
+  const gpt = await readGpt(device);
+  if (!gpt) throw new Error(`${device.path} has no GUID partition table`);
+  const end = (lastUsable(gpt, device) + 1) * device.sectorSize;
+  const used = partitionsIn(gpt, device);
+  const fits = (start: number): boolean =>
+    start + size <= end && used.every((other) => other.start + other.size <= start || other.start >= start + size);
+  const start = [MiB, ...used.map((other) => Math.ceil((other.start + other.size) / MiB) * MiB)].sort((a, b) => a - b).find(fits);
+  if (start === undefined) throw new Error(`${device.path} has no free space of ${size / MiB} MiB for the partition ${name}`);
+  const [first, sectors] = [start / device.sectorSize, size / device.sectorSize];
+  const added = withEntry(gpt, { type, guid, first, last: first + sectors - 1, name });
+  await writeGpt(device, added.gpt);
+  await device.flush();
+  return { number: added.number, start, size, type, name };
 }
 
 /** The used entries of the MBR or EBR at that sector, with their index; null without its signature. */
@@ -122,14 +194,14 @@ async function readLogical(device: Device, primary: readonly Partition[]): Promi
   return found;
 }
 
-async function addToMbr(device: Device, first: number, sectors: number): Promise<number> {
+async function addToMbr(device: Device, first: number, sectors: number, type: number): Promise<number> {
   const bytes = await device.read(0, device.sectorSize);
   const index = [0, 1, 2, 3].find((candidate) => bytes[446 + candidate * 16 + 4] === 0);
   if (index === undefined) throw new Error('the disk uses MBR partitioning and already has 4 primary partitions');
   const entry = bytes.subarray(446 + index * 16, 462 + index * 16);
   entry.fill(0);
   // Maximal cylinder, head and sector numbers: only the LBA is valid.
-  entry.set([0, 0xfe, 0xff, 0xff, FAT32_LBA, 0xfe, 0xff, 0xff]);
+  entry.set([0, 0xfe, 0xff, 0xff, type, 0xfe, 0xff, 0xff]);
   entry.writeUInt32LE(first, 8);
   entry.writeUInt32LE(sectors, 12);
   await device.write(bytes, 0);

@@ -16,7 +16,7 @@ import type { Device } from './device';
 import { type Download, type Fetching, openImage, requestsFor } from './download';
 import { type DriveConversion, volumeFor } from './fat-drive';
 import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
-import { diskIdentifier, readPartitions, repairGpt } from './partitions';
+import { diskIdentifier, readPartitions, repairGpt, wipeMetadata } from './partitions';
 import { qcow2Writer } from './qcow2';
 
 interface WriteOptions {
@@ -50,7 +50,8 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
   const volume = given && (await volumeFor(device.sectorSize, given, { ...options.conversion, now: options.clock.now() }));
 
-  await written(() => wipeEdges(device), options);
+  // Also in the partitions: an array, a volume group or an encrypted volume that was there must not appear in the new system.
+  await written(() => wipeMetadata(device), options);
   try {
     await stream(options, checksum);
     await written(() => finish(options, volume), options);

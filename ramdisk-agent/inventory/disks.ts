@@ -42,10 +42,11 @@ interface Host {
   /** The machine was booted from virtual media, or a stick that stands for them. */
   readonly bootedFromMedium: boolean;
 }
-export function findDisks({ tree, bootedFromMedium }: Host): readonly FoundDisk[] {
+/** All disks, media of the ramdisk included. */
+export function allDisksOf(tree: Tree): readonly FoundDisk[] {
   return tree
     .list('/sys/block')
-    .filter((name) => isDisk(tree, name) && !(bootedFromMedium && isMedium(tree, name)))
+    .filter((name) => isDisk(tree, name))
     .flatMap((name) => {
       const base = `/sys/block/${name}`;
       const size = (numberIn(tree.text(`${base}/size`)) ?? 0) * SECTOR;
@@ -66,6 +67,11 @@ export function findDisks({ tree, bootedFromMedium }: Host): readonly FoundDisk[
         tran: transport(tree, name),
       };
     });
+}
+
+export function findDisks(host: Host): readonly FoundDisk[] {
+  const media = mediaOf(host);
+  return allDisksOf(host.tree).filter(({ name }) => !media.includes(name));
 }
 
 const isMultipath = (tree: Tree, name: string): boolean => tree.text(`/sys/block/${name}/dm/uuid`)?.startsWith('mpath-') === true;

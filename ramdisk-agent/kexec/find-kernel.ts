@@ -1,5 +1,6 @@
 /** Finds what the boot loader of a written image would start, on the file systems of its partitions. */
 import type { FileHandle } from 'node:fs/promises';
+import { partitionNumber } from '../disk/partitions';
 import { type BootEntry, newestFirst, NotUnderstood } from './boot-entry';
 import { defaultEntry, expanded, type GrubEnvironment, grubEntry, grubVariables, parseGrubEnvironment, readsLoaderEntries } from './grub';
 import type { ImageFiles } from './image-files';
@@ -81,6 +82,26 @@ async function grubCandidates(volumes: readonly Volume[]): Promise<readonly Cand
     }
   }
   return found;
+}
+
+interface ConfiguredVolume {
+  /** Of the partition. */
+  readonly number: number;
+  /** boot/grub */
+  readonly folder: string;
+}
+/** Where GRUB's configuration is that a boot loader of a BIOS reads. Throws NotUnderstood if there is none that any GRUB understands. */
+export async function grubConfiguration(volumes: readonly Volume[]): Promise<ConfiguredVolume> {
+  for (const folder of GRUB_FOLDERS) {
+    for (const { name, files } of volumes) {
+      const text = await files.text(`${folder}/grub.cfg`);
+      if (text === null) continue;
+      // A command of some distributions' own GRUB.
+      if (readsLoaderEntries(text)) throw new NotUnderstood(`${name}:/${folder}/grub.cfg reads its entries by blscfg`);
+      return { number: partitionNumber(name), folder };
+    }
+  }
+  throw new NotUnderstood('the image has no configuration of GRUB');
 }
 
 async function systemdBootCandidates(volumes: readonly Volume[]): Promise<readonly Candidate[]> {

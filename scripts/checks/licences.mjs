@@ -5,9 +5,13 @@ import { root, toolFolder, TOOLS } from '../install.mjs';
 
 /** SPDX identifiers that any package may have: permissive, and compatible with Apache-2.0. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT'];
-/** Package → its licence, and why it may be used. Only packages for development, which are not distributed with the program. */
+/** Package → its licence, and why it may be used. Only packages for development, which the program does not need from npm. */
 /** @type {Record<string, { licence: string, why: string }>} */
 const EXCEPTIONS = {
+  '@novnc/novnc': {
+    licence: 'MPL-2.0',
+    why: 'bundled into the page, unchanged: THIRD-PARTY-LICENSES and docs/dependencies.md name the source, as its section 3.2 demands',
+  },
   'axe-core': { licence: 'MPL-2.0', why: 'runs in the browser of a test; its files are not changed' },
   argparse: { licence: 'PSF-2.0', why: 'permissive; a port of a module of Python' },
   'caniuse-lite': { licence: 'CC-BY-4.0', why: 'data about browsers, not code' },

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { buildSync } from 'esbuild';
+import { PAGE_PACKAGES } from '../build-page.mjs';
 import { root } from '../install.mjs';
 import { nodeProgram } from './node.mjs';
 
@@ -54,6 +55,24 @@ function demo() {
     external: RUNTIME,
   });
   return { path: 'dist/demo/demo.js', data: Buffer.from(output?.contents ?? '') };
+}
+
+/** The agent's program, bundled in one file as by `npm run build:agent`: in the image for recorders. */
+export function agent() {
+  const {
+    outputFiles: [output],
+  } = buildSync({
+    entryPoints: [join(root, 'ramdisk-agent/main.ts')],
+    absWorkingDir: root,
+    outfile: join(root, '.cache/agent/bloomery-agent'),
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    logLevel: 'error',
+  });
+  return { path: 'bloomery-agent.js', data: Buffer.from(output?.contents ?? '') };
 }
 
 /** The package.json of an installation, without entries for development. */
@@ -109,18 +128,25 @@ function moduleFiles() {
   });
 }
 
+/** Where the source of a package is. @param {string} path */
+const repositoryOf = (path) =>
+  JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).repository.url.replace(/^git\+|\.git$/g, '');
+
 /** The licences of the packages in the bundle: each whole text once, with the packages that have it. */
 export function licences() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   /** @type {Map<string, string[]>} */
   const texts = new Map();
-  for (const [path, { dev = false }] of Object.entries(packages)) {
-    if (path === '' || dev || !existsSync(join(root, path))) continue;
-    for (const name of readdirSync(join(root, path)).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file))) {
-      const file = join(root, path, name);
+  for (const [path, { dev = false, version, license }] of Object.entries(packages)) {
+    const name = path.replace(/^.*node_modules\//, '');
+    if (path === '' || (dev && !PAGE_PACKAGES.includes(name)) || !existsSync(join(root, path))) continue;
+    // MPL-2.0 §3.2: who gets the program learns where the source is.
+    const source = license === 'MPL-2.0' ? ` ${version} (source: ${repositoryOf(path)})` : '';
+    for (const found of readdirSync(join(root, path)).filter((file) => /^(?:licen[cs]e|copying|notice)/i.test(file))) {
+      const file = join(root, path, found);
       if (!statSync(file).isFile()) continue;
       const text = readFileSync(file, 'utf8').trim();
-      texts.set(text, [...(texts.get(text) ?? []), path.replace(/^.*node_modules\//, '')]);
+      texts.set(text, [...(texts.get(text) ?? []), name + source]);
     }
   }
   const parts = [...texts].map(([text, names]) => `${[...new Set(names)].sort().join(', ')}\n\n${text}\n`);

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzip, tar } from './archive.mjs';
-import { WRAPPER, hash, installed, manifest, within } from './contents.mjs';
+import { WRAPPER, agent, hash, installed, manifest, within } from './contents.mjs';
 
 /** @typedef {import('./archive.mjs').Entry} Entry */
 const version = manifest.version;
@@ -58,6 +58,8 @@ const METAL3 = {
   'ironic-liveness': '/usr/bin/bloomery metal3 probe',
   'bloomery-with-capabilities': `${withNetwork} "$@"`,
 };
+/** The recorder of a running host (docs/recorder.md). */
+const AGENT = '#!/bin/sh\nexec /usr/lib/bloomery/node /usr/lib/bloomery/bloomery-agent.js "$@"\n';
 const metal3Programs = () =>
   Object.entries(METAL3).map(([name, command]) => ({
     path: `bin/${name}`,
@@ -98,7 +100,8 @@ export function image(time) {
   const base = baseRoot(time);
   /** @type {Entry[]} */
   const program = [
-    ...within('usr/lib/bloomery', installed()),
+    ...within('usr/lib/bloomery', [...installed(), agent()]),
+    { path: 'usr/bin/bloomery-agent', data: Buffer.from(AGENT), mode: 0o755 },
     { path: 'usr/bin/bloomery', data: Buffer.from(WRAPPER), mode: 0o755 },
     {
       path: 'etc/passwd',

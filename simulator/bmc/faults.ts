@@ -18,6 +18,7 @@ export const FAULTS = {
   wrong_password: { kind: 'flag', about: 'it refuses the password' },
   flap: { kind: 'number', most: 3_600_000, about: 'milliseconds after which the reported power state changes, again and again' },
   restart: { kind: 'number', most: 3_600_000, about: 'milliseconds without answers after a reset; default: 5000' },
+  stopped: { kind: 'names', about: 'sensors of fans that stand still: Fan1, … or *' },
   redfish_missing: { kind: 'names', about: 'resources that do not exist (404): Bios, Storage, … or * for all but the service root' },
   redfish_error: { kind: 'names', about: 'resources that fail (500)' },
   redfish_types: { kind: 'names', about: 'resources whose members have wrong types' },

@@ -28,7 +28,7 @@ export function nodeOf(machine: FleetMachine, protocol: Protocol): DescribedNode
     node: {
       name: machine.name,
       driver: protocol,
-      driver_info: DRIVER_INFO[protocol](machine),
+      driver_info: { ...DRIVER_INFO[protocol](machine), ...(machine.screen === undefined ? {} : { vnc_socket: machine.screen }) },
       resource_class: 'baremetal',
       properties: { cpus, memory_mb: memoryMiB, cpu_arch: architecture, local_gb: Math.floor(disks[0]!.size / 2 ** 30) },
     },

@@ -16,7 +16,7 @@ import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '.
 import { serveIpmi } from '../ipmi/ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from '../machine/machine';
 import { addressOfMachine, hostInUrl, type AddressRange } from './address-range';
-import { buildOfQemu, startQemuMachine, type QemuFleet } from '../qemu/machine';
+import { buildOfQemu, screenSocketOf, startQemuMachine, type QemuFleet } from '../qemu/machine';
 import { serveRedfish, type System } from '../redfish';
 import { failDownloads } from '../hardware/task-records';
 import { createRestart } from '../bmc/restart';
@@ -64,6 +64,8 @@ export interface FleetMachine {
   /** Access data for Redfish and IPMI; without meaning if the machine does not have the protocol. */
   readonly redfish: { readonly address: string; readonly systemId: string; readonly username: string; readonly password: string };
   readonly ipmi: { readonly address: string; readonly port: number; readonly username: string; readonly password: string };
+  /** The Unix socket of its screen, by VNC; absent: it has none. */
+  readonly screen?: string | undefined;
   readonly control: SimulatedMachine;
   /** The faults of its BMCs, which may change at any time. */
   readonly faults: FaultBox;
@@ -168,7 +170,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   closers.push(() => control.close());
   const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
   const access = { username: USERNAME, password: PASSWORD, restart: createRestart(clock, faults), log, clock, random };
-  const machine = withFlappingPower(control, faults, clock);
+  const machine = withMachineFaults(control, faults, clock);
   const ports = { ipmi: 0, redfish: 0 };
   if (protocols.includes('redfish')) {
     const wrap = (listener: RequestListener): RequestListener => faultyRequests({ box: faults, clock, random }, listener);
@@ -186,6 +188,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     name,
     macs: control.macs,
     protocols,
+    screen: qemu && screenSocketOf(qemu, name),
     control,
     faults,
     redfish: {
@@ -215,12 +218,13 @@ async function startMachine(
   });
 }
 
-/** The machine as its BMCs see it. With the fault `flap`, the BMCs report a power state that alternates. */
-const withFlappingPower = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
+/** The machine as its BMCs see it, with the faults `flap` (a power state that alternates) and `stopped`. */
+const withMachineFaults = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
   ...machine,
   // Not a copy of the function, so that a test can watch the orders of the BMC.
   act: (action) => machine.act(action),
   isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
+  isStopped: (sensor) => box.now.stopped?.some((name) => name === sensor || name === '*') ?? false,
 });
 
 /** The stored state of a machine and its BMCs. */

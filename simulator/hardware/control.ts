@@ -11,6 +11,8 @@ export interface MachineControl {
   readonly name: string;
   readonly macs: readonly string[];
   isOn(): boolean;
+  /** Whether the fan of this sensor stands still; absent: none does. */
+  readonly isStopped?: (sensor: string) => boolean;
   act(action: PowerAction): Promise<void>;
   boot(): BootSetting;
   setBoot(setting: BootSetting): void;

@@ -47,6 +47,8 @@ const analogOf = ({ address }: SensorStore, number: number | undefined): AnalogS
 };
 const limitsOf = ({ limits }: SensorStore, number: number, row: AnalogSensor): Limits => ({ ...row.thresholds, ...limits.get(number) });
 
+/** Table 42-3. */
+const FAN = 4;
 /** §35.14. */
 function reading(store: SensorStore, data: Buffer): BmcAnswer {
   if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
@@ -54,7 +56,7 @@ function reading(store: SensorStore, data: Buffer): BmcAnswer {
   const on = store.machine.isOn();
   const row = analogOf(store, number);
   if (row) {
-    const raw = on ? row.on : row.off;
+    const raw = on ? (row.sensorType === FAN && store.machine.isStopped?.(row.name) ? 0 : row.on) : row.off;
     // Event messages and scanning are enabled; bit 5: the reading is unavailable.
     if (raw === undefined) return ok(0, 0xe0, 0xc0);
     const limits = limitsOf(store, number, row);

@@ -3,7 +3,9 @@ import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
+import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../model/agent/erasure';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
+import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, readVolumes } from '../../model/agent/software-raid';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, type DiskContent } from './image';
@@ -56,14 +58,65 @@ const VERSION = { [MANAGER]: '1.0' };
 const LEAVE_DELAY_MS = 50;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
-const erase = async (host: AgentHost, params: JsonObject): Promise<null> => {
-  for (const { name } of usableDisks(host.inventory.disks ?? [], object(params['node']))) host.setContent(name, undefined);
-  return null;
+/** What the disks of the simulated machine claim: an NVMe disk knows the cryptographic format. */
+const METHOD_OF = {
+  metadata: () => 'metadata',
+  express: (disk) => (disk.startsWith('/dev/nvme') ? 'nvme-format-crypto' : 'metadata'),
+  full: (disk) => (disk.startsWith('/dev/nvme') ? 'nvme-format-crypto' : 'write-zeroes'),
+} as const satisfies Readonly<Record<string, (disk: string) => EraseMethodName>>;
+/** As our own agent does it (docs/erase.md). */
+const erase =
+  (how: keyof typeof METHOD_OF): AgentStep['run'] =>
+  async (host, params) => {
+    const { inventory, clock } = host;
+    const disks = inventory.disks ?? [];
+    const node = object(params['node']);
+    const { kept, unmatched } = keptDisks(disks, keepOf(node));
+    if (unmatched.length > 0)
+      throw new AgentError(
+        'BlockDeviceEraseError',
+        `No disk matches ${JSON.stringify(unmatched)}, which is to be kept: nothing was erased`,
+      );
+    const erased = usableDisks(disks, node);
+    const at = new Date(clock.now()).toISOString();
+    for (const { name } of erased) host.setContent(name, undefined);
+    const reported = disks.map((disk): ErasedDisk => {
+      const { name, serial, wwn, model, size } = disk;
+      const facts = { name, serial: serial ?? null, wwn: wwn ?? null, model: model ?? null, size, overwrite_seconds: null, sample: null };
+      return erased.includes(disk)
+        ? { ...facts, method: METHOD_OF[how](name), skipped: null, started_at: at, ended_at: at, seconds: 0 }
+        : {
+            ...facts,
+            method: null,
+            skipped: kept.includes(disk) ? 'kept' : 'skip_block_devices',
+            started_at: null,
+            ended_at: null,
+            seconds: null,
+          };
+    });
+    return { erased_disks: reported };
+  };
+
+/** Checks the configuration as the agent of the ramdisk does, and makes no disk of it. */
+const createVolumes = async (host: AgentHost, params: JsonObject, config: JsonObject): Promise<JsonObject> => {
+  if (!hasSoftwareVolumes(config)) return {};
+  const [node, disks] = [object(params['node']), host.inventory.disks ?? []];
+  const placed = inOrder(placeVolumes(readVolumes(config, node, disks.length), disks));
+  const boot = bootOf(node, host.inventory.boot?.current_boot_mode === 'uefi' ? 'uefi' : 'bios');
+  for (const disk of disks) layoutOf(placed, disk, boot);
+  return config;
 };
 
 const STEPS: readonly AgentStep[] = [
-  { step: 'erase_devices_metadata', interface: 'deploy', priority: { clean: 99, deploy: 0, service: 0 }, abortable: true, run: erase },
-  { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase },
+  {
+    step: 'erase_devices_metadata',
+    interface: 'deploy',
+    priority: { clean: 99, deploy: 0, service: 0 },
+    abortable: true,
+    run: erase('metadata'),
+  },
+  { step: 'erase_devices_express', interface: 'deploy', priority: { clean: 0 }, abortable: true, run: erase('express') },
+  { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase('full') },
   {
     step: 'write_image',
     interface: 'deploy',
@@ -94,6 +147,31 @@ const STEPS: readonly AgentStep[] = [
       const disk = rootDisk(host.inventory.disks ?? [], rootDevice ? { ...node, instance_info: { root_device: rootDevice } } : node);
       return sendSnapshot(host, uuid, disk);
     },
+  },
+  {
+    step: 'delete_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: async () => null,
+  },
+  {
+    step: 'create_configuration',
+    interface: 'raid',
+    priority: { clean: 0, service: 0 },
+    abortable: true,
+    run: async (host, params) => createVolumes(host, params, object(object(params['node'])['target_raid_config'])),
+  },
+  {
+    step: 'apply_configuration',
+    interface: 'raid',
+    priority: { deploy: 0, service: 0 },
+    abortable: false,
+    argsinfo: {
+      raid_config: { description: 'The RAID configuration to apply.', required: true },
+      delete_existing: { description: 'Whether the existing RAID configuration is deleted before.', required: false },
+    },
+    run: async (host, params, { raid_config: config }) => createVolumes(host, params, object(config)),
   },
 ];
 

@@ -26,6 +26,8 @@ export interface QemuCommand {
   readonly serialSocket: string;
   readonly consoleFile: string;
   readonly pidFile: string;
+  /** The Unix socket of the machine's VNC server; absent: the machine has no screen. */
+  readonly screenSocket?: string | undefined;
 }
 
 type Source = 'network' | 'disk' | 'cdrom';
@@ -43,7 +45,7 @@ const ORDER: Readonly<Record<BootSetting['device'], readonly Source[]>> = {
 const value = (text: string): string => text.replaceAll(',', ',,');
 
 export function qemuArguments(command: QemuCommand): readonly string[] {
-  const { machine, vendor, uefi, backends, diskFiles, cdFile } = command;
+  const { machine, vendor, uefi, backends, diskFiles, cdFile, screenSocket } = command;
   const order = ORDER[command.boot.device];
   const counts: Readonly<Record<Source, number>> = { network: machine.macs.length, disk: machine.disks.length, cdrom: 1 };
   const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, item) => sum + counts[item], 0);
@@ -56,7 +58,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     '-name',
     value(machine.name),
     '-machine',
-    `q35,accel=${command.accelerator},graphics=off`,
+    `q35,accel=${command.accelerator}${screenSocket === undefined ? ',graphics=off' : ''}`,
     '-cpu',
     'max',
     '-smp',
@@ -68,8 +70,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     '-nodefaults',
     '-display',
     'none',
-    '-vga',
-    'none',
+    ...(screenSocket === undefined ? ['-vga', 'none'] : ['-vga', 'std', '-vnc', `unix:${value(screenSocket)}`]),
     '-no-user-config',
     '-rtc',
     'base=utc',

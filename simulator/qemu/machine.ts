@@ -1,6 +1,6 @@
 /** A machine of a fleet that really boots, in QEMU, with the BMC state of a simulated machine. */
 import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../model/clock';
@@ -28,9 +28,14 @@ export interface QemuFleet {
   readonly accelerator: 'kvm' | 'tcg';
   /** Absent: each machine has a user-mode network of its own. */
   readonly bridge?: string | undefined;
+  /** The folder of the Unix sockets on which their screens are, by VNC; absent: they have no screens. */
+  readonly screens?: string | undefined;
   /** The authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authorities?: Buffer | undefined;
 }
+/** The socket of a machine's screen. */
+export const screenSocketOf = ({ screens }: Pick<QemuFleet, 'screens'>, name: string): string | undefined =>
+  screens === undefined ? undefined : join(screens, `${name}.sock`);
 export const buildOfQemu = ({ memoryMiB, diskGiB }: QemuFleet): Build => ({
   cpus: 1,
   memoryGiB: memoryMiB / 1024,
@@ -84,11 +89,13 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
       return undefined;
     }
   };
+  if (qemu.screens !== undefined) await mkdir(qemu.screens, { recursive: true, mode: 0o700 });
   const inner = await createQemuMachine({
     description,
     vendor: { manufacturer: MANUFACTURER, product: PRODUCT },
     folder,
     accelerator: qemu.accelerator,
+    screenSocket: screenSocketOf(qemu, description.name),
     authorities: qemu.authorities,
     network: async () => (qemu.bridge === undefined ? userNetwork(description.macs) : bridgeNetwork(description.macs, qemu.bridge)),
     starts,

@@ -20,7 +20,7 @@ import { withHttpBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 
-interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe'> {
+interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe' | 'screenSocket'> {
   readonly description: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'mode' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   /** The folder for the machine's disks, its firmware's variables and the output of its serial line. */
   readonly folder: string;
@@ -93,6 +93,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       ...paths,
       consoleFile,
       pidFile,
+      screenSocket: setup.screenSocket,
       uefi: isUefi ? await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
       ...authorities,
       cdFile,

@@ -39,6 +39,26 @@ interface HardwareChangeRow extends HardwareChange {
   readonly at: string;
   readonly source: ChangeSource;
 }
+/** The latest record of a node without the hardware itself. */
+interface HardwareSummary {
+  readonly node_uuid: string;
+  readonly node_name: string | null;
+  /** The present projects of the node. */
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly digest: string;
+  readonly boot_id: string | null;
+  readonly recorded_at: string;
+  readonly received_at: string;
+  readonly stale: boolean;
+}
+interface HardwareSummaryFilter {
+  /** The owner or the lessee of the nodes. */
+  readonly project?: string | undefined;
+  /** Only nodes with a higher UUID. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
 /** A recorder's report that its record is unchanged. */
 export interface HardwareUnchanged {
   readonly nodeUuid: string;
@@ -63,6 +83,8 @@ interface Hardware {
   /** Concurrent calls share one query. */
   findToken(nodeUuid: string): Promise<HardwareToken | undefined>;
   find(nodeUuid: string): Promise<HardwareRow | undefined>;
+  /** The latest records of nodes, in the order of the UUIDs. */
+  summaries(filter: HardwareSummaryFilter): Promise<readonly HardwareSummary[]>;
   /** Reads the row and locks it until the end of the transaction. */
   lock(nodeUuid: string): Promise<HardwareRow | undefined>;
   /** Replaces the stored record. If it was stale, this adds an event, and with `inHistory` an entry of the node's history. */
@@ -167,6 +189,45 @@ interface Count {
   readonly count: number;
 }
 
+async function findSummaries(db: Knex, { project, after, limit }: HardwareSummaryFilter): Promise<readonly HardwareSummary[]> {
+  const query = db<HardwareSummary>('hardware')
+    .join('nodes', 'nodes.uuid', 'hardware.node_uuid')
+    .select(
+      ...['node_uuid', 'digest', 'boot_id', 'recorded_at', 'received_at', 'stale'].map((name) => `hardware.${name}`),
+      'nodes.name as node_name',
+      'nodes.owner',
+      'nodes.lessee',
+    )
+    .whereNotNull('hardware.received_at')
+    .orderBy('hardware.node_uuid')
+    .limit(limit);
+  if (project !== undefined) applyProject(query, project);
+  if (after !== undefined) void query.where('hardware.node_uuid', '>', after);
+  return run(query as unknown as PromiseLike<HardwareSummary[]>);
+}
+async function findChanges(
+  db: Knex,
+  { nodeUuid, project, kinds, components, since, after, limit }: HardwareChangeFilter,
+): Promise<readonly HardwareChangeRow[]> {
+  const query = db<HardwareChangeRow>('hardware_changes')
+    .join('nodes', 'nodes.uuid', 'hardware_changes.node_uuid')
+    .select(
+      ...['id', 'node_uuid', 'at', 'source', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
+      'nodes.name as node_name',
+      'nodes.owner',
+      'nodes.lessee',
+    )
+    .orderBy('hardware_changes.id')
+    .limit(limit);
+  if (nodeUuid !== undefined) void query.where('hardware_changes.node_uuid', nodeUuid);
+  if (project !== undefined) applyProject(query, project);
+  if (kinds) void query.whereRaw('hardware_changes.kind = ANY(?)', [[...kinds]]);
+  if (components) void query.whereRaw('hardware_changes.component = ANY(?)', [[...components]]);
+  if (since !== undefined) void query.where('hardware_changes.at', '>=', since);
+  if (after !== undefined) void query.where('hardware_changes.id', '>', after);
+  return run(query as unknown as PromiseLike<HardwareChangeRow[]>);
+}
+
 /**
  * @param db the pool, or a transaction
  * @param clock for the times of events and changes
@@ -187,6 +248,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const [row] = await run(found.where('node_uuid', nodeUuid));
       return row;
     },
+    summaries: (filter) => findSummaries(db, filter),
     async lock(nodeUuid) {
       const [row] = await prepared<HardwareRow>('hardware_lock', LOCK, [nodeUuid]);
       return row;
@@ -245,25 +307,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const oldest = db('hardware_changes').select('id').where(own).orderBy('id', 'desc').offset(keep).limit(1);
       await run(db('hardware_changes').where(own).where('id', '<=', oldest).delete());
     },
-    async changes({ nodeUuid, project, kinds, components, since, after, limit }) {
-      const query = db<HardwareChangeRow>('hardware_changes')
-        .join('nodes', 'nodes.uuid', 'hardware_changes.node_uuid')
-        .select(
-          ...['id', 'node_uuid', 'at', 'source', 'kind', 'component', 'key', 'before', 'after'].map((name) => `hardware_changes.${name}`),
-          'nodes.name as node_name',
-          'nodes.owner',
-          'nodes.lessee',
-        )
-        .orderBy('hardware_changes.id')
-        .limit(limit);
-      if (nodeUuid !== undefined) void query.where('hardware_changes.node_uuid', nodeUuid);
-      if (project !== undefined) applyProject(query, project);
-      if (kinds) void query.whereRaw('hardware_changes.kind = ANY(?)', [[...kinds]]);
-      if (components) void query.whereRaw('hardware_changes.component = ANY(?)', [[...components]]);
-      if (since !== undefined) void query.where('hardware_changes.at', '>=', since);
-      if (after !== undefined) void query.where('hardware_changes.id', '>', after);
-      return run(query as unknown as PromiseLike<HardwareChangeRow[]>);
-    },
+    changes: (filter) => findChanges(db, filter),
     async trimChanges(before, atMost) {
       const oldest = db('hardware_changes').select('id').where('at', '<', before).orderBy('at').limit(atMost);
       return run(db('hardware_changes').whereIn('id', oldest).delete());

@@ -16,14 +16,16 @@ import { apiTokensOn } from './api-tokens';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { defaultConfigsOn } from './default-configs';
-import { discoveriesOn } from './discoveries';
+import { discoveriesOn } from './inspection/discoveries';
+import { erasuresOn } from './erasures';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
+import { healthAlertsOn } from './health-alerts';
 import { historyOn } from './history';
-import { introspectionRulesOn } from './introspection-rules';
-import { introspectionsOn } from './introspections';
-import { inventoriesOn } from './inventories';
+import { introspectionRulesOn } from './inspection/introspection-rules';
+import { introspectionsOn } from './inspection/introspections';
+import { inventoriesOn } from './inspection/inventories';
 import { leasesOn } from './leases';
 import { mediaOn } from './media';
 import { nodesOn } from './nodes';
@@ -80,6 +82,7 @@ export const TABLES = {
     table: 'snapshots',
     columns: fields.SNAPSHOT_FIELDS,
   }),
+  erasures: erasuresOn,
   inspectionRules: resourceTable<InspectionRuleRecord>({
     table: 'inspection_rules',
     columns: fields.INSPECTION_RULE_FIELDS,
@@ -92,6 +95,7 @@ export const TABLES = {
   firmwareComponents: firmwareComponentsOn,
   inventories: inventoriesOn,
   hardware: hardwareOn,
+  healthAlerts: healthAlertsOn,
   residentAgents: residentAgentsOn,
   discoveries: discoveriesOn,
   boots: bootsOn,

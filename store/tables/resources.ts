@@ -8,7 +8,7 @@ import { resourceIn, run } from '../sql/faults';
 import { createNames, insertOf, preparedOn } from '../sql/prepared';
 import { createTotalCheck, DEFAULT_SIZES, rowSize, type Sizes } from '../sql/sizes';
 import { findable, identColumn } from './node-lookups';
-import { applyNodeScope, applyPaging, applyWhere, isOfProject, SHARED_COLUMNS, toRow } from '../sql/rows';
+import { applyNodeScope, applyPaging, applyProject, applyWhere, isOfProject, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns, NodeScope, Paging } from '../sql/rows';
 
 export interface TableFilter<RecordType> extends Paging {
@@ -17,6 +17,10 @@ export interface TableFilter<RecordType> extends Paging {
   readonly nodeScope?: NodeScope | undefined;
   /** Only the records that this project owns, and public ones. For tables with the columns `owner` and `public`. */
   readonly ownedOrPublic?: string | undefined;
+  /** Only the records that this project owns or leases. For tables with the columns `owner` and `lessee`. */
+  readonly ofProject?: string | undefined;
+  /** Only the records whose list in a column has the text. */
+  readonly listing?: { readonly column: string; readonly text: string } | undefined;
 }
 export interface RowSize {
   readonly uuid: string;
@@ -91,13 +95,14 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     return record;
   };
   /** A record that the list may not show counts as unknown. Otherwise the list's position would reveal the record's values. */
-  async function markerOf({ marker: uuid, where, nodeScope, ownedOrPublic: project }: TableFilter<RecordType>) {
+  async function markerOf({ marker: uuid, where, nodeScope, ownedOrPublic: project, ofProject }: TableFilter<RecordType>) {
     if (uuid === undefined) return undefined;
     const marker = (await find(uuid, 'uuid')) as Readonly<Record<string, unknown>>;
     const owner = (where as { readonly owner?: unknown } | undefined)?.owner ?? undefined;
     const isShown =
       (owner === undefined || marker['owner'] === owner) &&
       (project === undefined || marker['owner'] === project || marker['public'] === true) &&
+      (ofProject === undefined || marker['owner'] === ofProject || marker['lessee'] === ofProject) &&
       (await isOfProject(db, String(marker['node_uuid']), nodeScope?.project));
     if (!isShown) throw missing(uuid);
     return marker;
@@ -109,6 +114,8 @@ function tableOn<RecordType extends ResourceRecord, Required extends keyof Recor
     if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
     const owner = filter.ownedOrPublic;
     if (owner !== undefined) void query.where((either) => void either.where('owner', owner).orWhere('public', true));
+    if (filter.ofProject !== undefined) applyProject(query, filter.ofProject);
+    if (filter.listing) void query.whereRaw('?? @> ARRAY[?]::text[]', [filter.listing.column, filter.listing.text]);
     applyPaging(query, columns, filter, marker);
     return query;
   }

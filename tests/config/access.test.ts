@@ -10,11 +10,12 @@ const check = (changes: Partial<LoadedOptions>, roles = ALL, hasRpc = true): rea
 
 describe('without auth_strategy', () => {
   it('the services listen on loopback; with noauth, on the addresses of Ironic', () => {
-    expect(Object.values(listenHosts(defaults))).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+    expect(Object.values(listenHosts(defaults))).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1', '127.0.0.1']);
     expect(listenHosts({ ...defaults, 'DEFAULT.auth_strategy': 'noauth' })).toEqual({
       'api.host_ip': '0.0.0.0',
       'DEFAULT.listen_address': '::',
       'json_rpc.host_ip': '::',
+      'vnc.host_ip': '0.0.0.0',
     });
   });
 

@@ -27,7 +27,7 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[pxe]\nimages_path = x', 'no effect', /^caches are in the state directory$/],
   ['[ironic_networking]\nrpc_transport = x', 'no effect', /^the conductor itself drives the switches$/],
   ['[glance]\nallowed_direct_url_schemes = file', 'no effect', /^images are read by Glance's API$/],
-  ['[vnc]\ntls_ciphers = x', 'no effect', /^there is no graphical console$/],
+  ['[vnc]\nnovnc_web = x', 'no effect', /^the program contains noVNC$/],
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
   ['[agent]\ntls_ciphers = x', 'refused', /^it is a security option that has no effect here. Instead: set the limit/],
   ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],

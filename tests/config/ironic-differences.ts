@@ -19,7 +19,7 @@ export const DIFFERENCES: readonly Difference[] = [
     because: 'the start sets it: from this host, the state directory, or a built-in list',
   },
   {
-    options: ['DEFAULT.auth_strategy', 'api.host_ip', 'json_rpc.host_ip'],
+    options: ['DEFAULT.auth_strategy', 'api.host_ip', 'json_rpc.host_ip', 'vnc.host_ip'],
     what: 'default',
     because: 'without any option of authentication, the server listens on loopback addresses only',
   },

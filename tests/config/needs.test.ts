@@ -13,7 +13,7 @@ it('the defaults need nothing', () => expect(check({})).not.toThrow());
 it('certificates that no listener uses refuse the start, whatever the addresses, and all are named', () => {
   const message =
     '[ssl]cert_file, [ssl]key_file are set, but have no effect without one of [api]enable_ssl_api, [json_rpc]use_ssl, ' +
-    '[boot]http_use_ssl, [boot]https_port, [metrics]prometheus_use_ssl: set that, or remove the options';
+    '[boot]http_use_ssl, [boot]https_port, [metrics]prometheus_use_ssl, [vnc]enable_ssl: set that, or remove the options';
   expect(check(FILE)).toThrow(message);
   expect(() => checkOptions(given(FILE), ['api'], false, '/state')).toThrow(message);
   expect(check({ 'ssl.ca_file': '/ca', 'metrics.cert_file': '/c' })).toThrow(
@@ -32,6 +32,8 @@ it.each<[Partial<LoadedOptions>, Partial<LoadedOptions>]>([
   [{ 'boot.cert_file': '/c' }, { 'boot.http_use_ssl': true }],
   [{ 'boot.server_tls_minimum_version': '1.3' }, { 'boot.https_port': 8443 }],
   [{ 'metrics.cert_file': '/c' }, { 'metrics.prometheus_use_ssl': true, 'metrics.prometheus_port': 0 }],
+  [{ 'vnc.cert_file': '/c' }, { 'vnc.enable_ssl': true, 'vnc.enabled': true }],
+  [{ 'vnc.read_only': true }, { 'vnc.enabled': true }],
   [{ 'metrics.prometheus_use_ssl': true }, { 'metrics.prometheus_unix_socket': '/run/m' }],
   [{ 'boot.http_use_ssl': true, 'boot.http_unix_socket': '/run/b' }, { 'boot.http_unix_socket': null }],
   [{ 'api.unix_socket_mode': 0o600 }, { 'api.unix_socket': '/run/a' }],

@@ -54,16 +54,16 @@ it('the sample alerts use existing metrics and labels', () => {
   }
 });
 
-it('the sample dashboard uses existing metrics and labels', () => {
-  const board = JSON.parse(readFileSync(join(docs, 'grafana/sensors.json'), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
+it.each(['sensors', 'health'])('the sample dashboard %s uses existing metrics and labels', (name) => {
+  const board = JSON.parse(readFileSync(join(docs, `grafana/${name}.json`), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
   const table: Readonly<Record<string, MetricRow>> = METRICS;
   const asked = board.panels.flatMap(({ targets }) =>
     targets.flatMap(({ expr }) => [...expr.matchAll(/((?:bloomery|baremetal)_\w+)(?:\{([^}]*)\})?/g)]),
   );
   expect(asked.length).toBeGreaterThan(8);
-  for (const [, name = '', matchers = ''] of asked) {
-    const row = table[name.replace(/(_seconds)_count$/, '$1')] ?? (name === 'baremetal_' ? table['baremetal_fan_status'] : undefined);
-    expect([name, row?.kind]).toEqual([name, expect.any(String) as unknown]);
+  for (const [, metric = '', matchers = ''] of asked) {
+    const row = table[metric.replace(/(_seconds)_count$/, '$1')] ?? (metric === 'baremetal_' ? table['baremetal_fan_status'] : undefined);
+    expect([metric, row?.kind]).toEqual([metric, expect.any(String) as unknown]);
     for (const [, label = ''] of matchers.matchAll(/(\w+)\s*[!=]/g)) expect(row!.labels).toContain(label);
   }
 });

@@ -176,10 +176,13 @@ it('looks itself up, and sends heartbeats with its URL, token and certificate', 
       clean_steps: {
         BloomeryHardwareManager: [
           { step: 'erase_devices_metadata', priority: 99, interface: 'deploy', reboot_requested: false, abortable: true },
+          { step: 'erase_devices_express', priority: 0, interface: 'deploy' },
           { step: 'erase_devices', priority: 10, interface: 'deploy' },
+          { step: 'delete_configuration', priority: 0, interface: 'raid', abortable: true },
+          { step: 'create_configuration', priority: 0, interface: 'raid', abortable: true },
         ],
       },
-      hardware_manager_version: { BloomeryHardwareManager: '1' },
+      hardware_manager_version: { BloomeryHardwareManager: '2' },
     },
   });
   stop.abort();
@@ -412,14 +415,38 @@ it('erase_devices_metadata erases metadata as a clean step', async () => {
     step: { step: 'erase_devices_metadata', interface: 'deploy' },
     node: { uuid: 'the-node' },
     ports: [],
-    clean_version: { BloomeryHardwareManager: '1' },
+    clean_version: { BloomeryHardwareManager: '2' },
   };
   expect(await command(port, 'clean.execute_clean_step', params)).toMatchObject({
     command_status: 'SUCCEEDED',
-    command_result: { clean_result: null, clean_step: { step: 'erase_devices_metadata', interface: 'deploy' } },
+    command_result: {
+      clean_result: { erased_disks: [{ method: 'metadata', skipped: null }] },
+      clean_step: { step: 'erase_devices_metadata', interface: 'deploy' },
+    },
   });
   expect(ran.some((candidate) => candidate.startsWith('blockdev --rereadpt'))).toBe(true);
   expect((await start(disk)).subarray(0, 1000).every((byte) => byte === 0)).toBe(true);
+});
+
+it.each(['erase_devices_metadata', 'erase_devices_express', 'erase_devices'])('%s leaves a disk that is to be kept', async (step) => {
+  const { disk, port } = boot('');
+  await until('a heartbeat', () => beats() > 0);
+  const before = await start(disk);
+  const run = (keep: readonly JsonObject[]) =>
+    command(port, 'clean.execute_clean_step', {
+      step: { step, interface: 'deploy' },
+      node: { uuid: 'the-node', driver_internal_info: { erase_choice: { keep } } },
+      ports: [],
+    });
+  expect(await run([{ size: '> 1' }])).toMatchObject({
+    command_status: 'SUCCEEDED',
+    command_result: { clean_result: { erased_disks: [{ method: null, skipped: 'kept' }] } },
+  });
+  expect(await run([{ size: '> 1' }, { serial: 'another' }])).toMatchObject({
+    command_status: 'FAILED',
+    command_error: { details: expect.stringContaining('{"serial":"another"}, which is to be kept: nothing was erased') as string },
+  });
+  expect((await start(disk)).equals(before)).toBe(true);
 });
 
 it.each(['erase_devices_metadata', 'erase_devices'])('%s erases nothing when one disk is shared storage', async (step) => {

@@ -16,6 +16,7 @@ const nothing = {
   limitMs: 60_000,
   run: async () => '',
   media: [],
+  kept: [],
   protectsShared: true,
 };
 type Prepare = (device: Device) => Promise<void>;
@@ -93,12 +94,17 @@ it.each<[string, Prepare]>([
   await (await openToWrite(await diskWith(prepare), nothing)).close();
 });
 
-it('openToWrite refuses media of the ramdisk and write-protected disks by their names', async () => {
+it('openToWrite refuses media of the ramdisk, disks to keep and write-protected disks by their names', async () => {
   const disk = await diskWith(async () => {});
   const medium = { ...nothing, media: [disk.name], protectsShared: false };
   await expect(openToWrite(disk, medium)).rejects.toMatchObject({
     type: 'ProtectedDeviceError',
     message: expect.stringContaining(disk.name) as string,
+  });
+  const kept = { ...nothing, kept: [disk.name], protectsShared: false };
+  await expect(openToWrite(disk, kept)).rejects.toMatchObject({
+    type: 'ProtectedDeviceError',
+    message: expect.stringContaining('is to be kept') as string,
   });
   const readOnly = { ...nothing, tree: tree(fileTree({ 'sys/block/sdx/ro': '1\n' })) };
   await expect(openToWrite({ ...disk, name: '/dev/sdx' }, readOnly)).rejects.toThrow('Device /dev/sdx is write-protected');
@@ -124,9 +130,10 @@ it('only the guard opens disks for writing, and no program that changes disks is
     const opens = /\bopenDevice\(/.test(text) && !['ramdisk-agent/disk/device.ts', 'ramdisk-agent/disk/guard.ts'].includes(file);
     const programs = /\b(?:run|query)\(\s*'(?:dd|wipefs|sgdisk|parted|mdadm|blkdiscard|mkfs[.a-z]*|sfdisk|shred)'/.test(text);
     const commands = [...text.matchAll(/\b(?:run|query)\(\s*'(hdparm|nvme)',\s*\[\s*'([^']*)'/g)].some(
-      ([, , first]) => !['-I', 'id-ctrl'].includes(first!),
+      ([, , first]) => !['-I', 'id-ctrl', 'list-ns', 'sanitize-log', '--sanitize-status'].includes(first!),
     );
-    return opens || ((programs || commands) && file !== 'ramdisk-agent/disk/device.ts') ? [file] : [];
+    const runsPrograms = ['ramdisk-agent/disk/device.ts', 'ramdisk-agent/raid/mdadm.ts'].includes(file);
+    return opens || ((programs || commands) && !runsPrograms) ? [file] : [];
   });
   expect(violations).toEqual([]);
 });

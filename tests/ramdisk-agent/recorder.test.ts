@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { digestOf } from '../../model/hardware-records';
+import { changesBetween, digestOf } from '../../model/hardware-records';
 import { silentLog } from '../../model/log';
 import { readConfigDrive } from '../../ramdisk-agent/config-drive';
 import { tree } from '../../ramdisk-agent/system/tree';
@@ -65,6 +65,8 @@ describe('what the recorder reads', () => {
       {
         name: 'eth0',
         mac_address: '52:54:00:00:00:01',
+        has_carrier: false,
+        speed_mbps: 1000,
         vendor: '0x8086',
         product: null,
         pci_address: '0000:00:01.0',
@@ -83,14 +85,17 @@ describe('what the recorder reads', () => {
       hostname: 'host',
     });
   });
-  it('digestOf stays the same when only frequency, link speed or free memory change', async () => {
+  it('digestOf stays the same when only frequency or free memory change, and changesBetween ignores the link', async () => {
     const later = {
       ...FILES,
       'proc/cpuinfo': FILES['proc/cpuinfo']!.replace('1999.9', '800.1'),
       'proc/meminfo': 'MemTotal: 482300 kB\n',
-      'sys/class/net/eth0/speed': '-1\n',
     };
-    expect(digestOf(await readHardware(around(later)))).toBe(digestOf(await readHardware(around(FILES))));
+    const before = await readHardware(around(FILES));
+    expect(digestOf(await readHardware(around(later)))).toBe(digestOf(before));
+    const linked = await readHardware(around({ ...later, 'sys/class/net/eth0/carrier': '1\n', 'sys/class/net/eth0/speed': '100\n' }));
+    expect(digestOf(linked)).not.toBe(digestOf(before));
+    expect(changesBetween(before, linked, 10)).toEqual([]);
   });
   it('cached keeps the former output when the BMC does not respond', async () => {
     const clock = fakeClock();

@@ -5,7 +5,7 @@ import { subjectOf } from '../../model/agent/subject';
 import { reasonOf } from '../../model/errors';
 import { limited } from '../../ramdisk-agent/disk/stall';
 import { usersOf } from '../../ramdisk-agent/disk/users';
-import { rescan } from '../../ramdisk-agent/disk/erase';
+import { rescan } from '../../ramdisk-agent/disk/rescan';
 import { openToWrite } from '../../ramdisk-agent/disk/guard';
 import { tree } from '../../ramdisk-agent/system/tree';
 import { fakeClock, fileTree, folder } from './support';
@@ -90,6 +90,7 @@ it('the guard limits the disks that it opens, by their names in /sys, and their 
     tree: tree(root),
     run: async () => '',
     media: [],
+    kept: [],
     protectsShared: false,
     clock: fakeClock(),
     limitMs: LIMIT_MS,
@@ -106,7 +107,15 @@ it("an error of a disk has the kernel's last words about the disk", async () => 
   const path = '/dev/full';
   const disk = { name: path, size: 2 ** 20, logical_sectors: 512 };
   const failing = async (log: string): Promise<string> => {
-    const opened = { tree: tree(folder()), run: async () => log, media: [], protectsShared: false, clock: fakeClock(), limitMs: LIMIT_MS };
+    const opened = {
+      tree: tree(folder()),
+      run: async () => log,
+      media: [],
+      kept: [],
+      protectsShared: false,
+      clock: fakeClock(),
+      limitMs: LIMIT_MS,
+    };
     const device = await openToWrite(disk, opened);
     const failure = await device.write(Buffer.alloc(512), 0).catch((error: unknown) => error);
     await device.close();

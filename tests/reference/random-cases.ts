@@ -1,4 +1,4 @@
-/** Random cases for functions of the real Ironic, which run in one Python process. */
+/** Random cases for functions of the real Ironic and its agent, which run in one Python process. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,12 +15,21 @@ export function numbers(seed: number): (below: number) => number {
   };
 }
 
+export const inIronicsPython = async <Result>(script: string, cases: readonly unknown[], timeout: number): Promise<readonly Result[]> =>
+  inPython(await programs('ironic', ['ironic==39.0.0']), script, cases, timeout);
+
 /**
+ * @param folder that of Python
  * @param script path of a program that reads one case (as JSON) from each line, and writes one result to each line
  * @param timeout milliseconds
  */
-export async function inIronicsPython<Result>(script: string, cases: readonly unknown[], timeout: number): Promise<readonly Result[]> {
-  const python = join(await programs('ironic', ['ironic==39.0.0']), 'python');
+export async function inPython<Result>(
+  folder: string,
+  script: string,
+  cases: readonly unknown[],
+  timeout: number,
+): Promise<readonly Result[]> {
+  const python = join(folder, 'python');
   const running = promisify(execFile)(python, [script], { maxBuffer: 2 ** 28, timeout });
   running.child.stdin!.end(cases.map((row) => `${JSON.stringify(row)}\n`).join(''));
   const { stdout: output } = await running;

@@ -209,6 +209,7 @@ export function testTask(
       requestsOf: async () => undefined,
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
     },
+    certifyErasure: async ({ step, command }) => void events.push(`certificate: ${step} ${command}`),
     snapshots: {
       find: async (uuid) => snapshotOf(uuid),
       update: async (uuid, changes) => {

@@ -3,7 +3,7 @@ import { stackedAreas, beginOf, withSample, withServerCounts } from '../../ui/li
 import { differencesOf, neighboursOf, partsOf } from '../../ui/lib/inventory';
 import { isAllowed } from '../../ui/lib/rights';
 import { countsOf, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filters';
-import { applyEvent, classOf, progressText, rowOf, sizeText } from '../../ui/lib/rows';
+import { applyEvent, classOf, progressText, rowOf, sizeText, worstOf } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
 import { messageIn, type Api } from '../../ui/lib/api';
 import { acceptMachine, machineIn } from '../../ui/lib/machines';
@@ -65,6 +65,7 @@ describe('events', () => {
       { out_of_service: true, reason: 'fan', ticket: null, until: '2020-01-02T00:00:00Z', declared_by: 'jo' },
       { outage: { reason: 'fan', ticket: null, until: '2020-01-02T00:00:00Z', by: 'jo' } },
     ],
+    ['health', { health: 'critical', change: 'raised' }, { alert: 'critical' }],
     ['error', { last_error: 'new' }, { error: 'new' }],
     ['step', { step: 'deploy.write_image', number: 2, of: 6 }, { progress: { step: 'deploy.write_image', number: 2, of: 6 } }],
     [
@@ -139,6 +140,18 @@ it.each([
 );
 it('an event ends the time out of service', () =>
   expect(applyEvent(ROWS[2]!, { kind: 'out_of_service', payload: { out_of_service: false } }).outage).toBeNull());
+it('shows the worst alert of each node, until an event says that it is well', () => {
+  const worst = worstOf([
+    { node_uuid: 'a', severity: 'critical' },
+    { node_uuid: 'a', severity: 'warning' },
+    { node_uuid: 'b', severity: 'warning' },
+  ]);
+  expect([...worst]).toEqual([
+    ['a', 'critical'],
+    ['b', 'warning'],
+  ]);
+  expect(applyEvent({ ...ROWS[0]!, alert: 'critical' }, { kind: 'health', payload: { health: 'ok' } }).alert).toBeNull();
+});
 it('runAction reports the outcome for each node', async () => {
   const outcomes: Outcome[] = [];
   const send = async (_: string, path: string): Promise<never> => {

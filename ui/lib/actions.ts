@@ -74,6 +74,11 @@ async function setImage(
   const patch = imagePatch(before, image);
   if (patch.length > 0) await api.send('PATCH', `v1/nodes/${uuid}`, patch);
 }
+const AS_SET = 'as the server and the node say';
+const ERASURE: readonly Input[] = [
+  { name: 'erase', title: 'Erase the disks', kind: 'choice', choices: [AS_SET, 'none', 'metadata', 'express', 'full'] },
+  { name: 'keep', title: 'Disks to keep, as a list of hints, such as [{"serial": "S4EWNX0R123456"}]', kind: 'text' },
+];
 const STEPS = '[\n  {"interface": "deploy", "step": "erase_devices_metadata"}\n]';
 /** The verbs of PUT …/states/provision. */
 const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
@@ -90,8 +95,13 @@ const VERB_ACTIONS: Readonly<Record<string, Verb>> = {
   rebuild: { title: 'Rebuild', effect: 'The image is written to the disk again.', inputs: IMAGE, before: setImage, isDangerous: true },
   deleted: {
     title: 'Undeploy',
-    effect: 'The instance is removed, and the machine is cleaned if automated cleaning is on.',
+    effect: 'The instance is removed, and the machine is cleaned if automated cleaning is on, or if you choose how the disks are erased.',
     isDangerous: true,
+    inputs: ERASURE,
+    body: ({ erase = '', keep = '' }) => ({
+      ...(erase === '' || erase === AS_SET ? {} : { erase }),
+      ...(keep.trim() === '' ? {} : { keep: parsed(keep) }),
+    }),
   },
   clean: {
     title: 'Clean',
@@ -205,6 +215,28 @@ export const ACTIONS: readonly Action[] = [
     run: (api, { uuid }) => api.send('DELETE', `v1/nodes/${uuid}/out_of_service`),
   },
   {
+    id: 'report alert',
+    title: 'Add alert',
+    group: 'other',
+    effect: 'The alert counts until its time is over, or until somebody clears it.',
+    policy: 'node:health:report',
+    inputs: [
+      { name: 'text', title: 'What is wrong', kind: 'text', needed: true },
+      { name: 'severity', title: 'Severity', kind: 'choice', choices: ['warning', 'critical'] },
+      { name: 'subject', title: 'Part', kind: 'text' },
+      { name: 'until', title: 'Until (such as 2026-12-01T08:00:00Z)', kind: 'text' },
+    ],
+    refusal: () => undefined,
+    run: (api, { uuid }, { text, severity = 'warning', subject = '', until = '' }) =>
+      api.send('POST', `v1/nodes/${uuid}/health/alerts`, {
+        source: 'operator',
+        text,
+        severity,
+        subject: subject === '' ? null : subject,
+        until: until === '' ? null : until,
+      }),
+  },
+  {
     ...({
       id: 'boot device',
       title: 'Boot device',
@@ -270,6 +302,21 @@ export async function runAction(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
+
+/** The action that masks one alert of a node. */
+export const maskAction = (alert: string, text: string): Action => ({
+  id: 'mask alert',
+  title: 'Mask alert',
+  group: 'other',
+  effect: `Until the time, this alert does not count: ${text}`,
+  policy: 'node:health:mask',
+  inputs: [
+    { name: 'reason', title: 'Reason', kind: 'text', needed: true },
+    { name: 'until', title: 'Until (such as 2026-12-01T08:00:00Z)', kind: 'text', needed: true },
+  ],
+  refusal: () => undefined,
+  run: (api, { uuid }, { reason, until }) => api.send('PUT', `v1/nodes/${uuid}/health/alerts/${alert}/mask`, { reason, until }),
+});
 
 /** The action clean or service with steps that a view has prepared. The dialog shows them before they run. */
 export function stepsAction(verb: 'clean' | 'service', title: string, steps: readonly object[]): Action {

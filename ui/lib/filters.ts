@@ -26,6 +26,7 @@ export const COLUMNS: readonly Column[] = [
     usual: true,
   },
   { id: 'health', title: 'Health', width: 9, text: ({ health }) => health ?? '', usual: true, ifAny: true },
+  { id: 'alert', title: 'Alert', width: 9, text: ({ alert }) => alert ?? '', usual: true, ifAny: true },
   {
     id: 'outage',
     title: 'Out of service',
@@ -53,6 +54,7 @@ export const FILTERS: Readonly<Record<string, (row: NodeRow) => string>> = {
   group: ({ group }) => group,
   shard: ({ shard }) => shard ?? '',
   maintenance: ({ maintenance }) => String(maintenance),
+  alert: ({ alert }) => alert ?? 'none',
   'out of service': ({ outage }) => (outage === null ? 'no' : isOverdue(outage, Date.now()) ? 'overdue' : 'yes'),
 };
 export interface View {

@@ -1,7 +1,7 @@
 /** The fleet in memory: read once, then kept current by the server's event stream. */
 import { signal } from '@preact/signals';
 import type { Api } from './api';
-import { applyEvent, rowOf, ROW_FIELDS, type NodeEvent, type NodeRow } from './rows';
+import { applyEvent, rowOf, ROW_FIELDS, worstOf, type NodeEvent, type NodeRow } from './rows';
 
 export const rows = new Map<string, NodeRow>();
 /** Rises after changes of `rows`, at most once per PAINT_MS. */
@@ -29,6 +29,7 @@ const KINDS = [
   'step',
   'progress',
   'hardware',
+  'health',
   'recorder',
 ];
 
@@ -57,7 +58,7 @@ function changed(): void {
 /** Reads one node again, after a change that no event describes. */
 export async function refreshNode(api: Api, uuid: string): Promise<void> {
   const node = await api.get<Record<string, unknown>>(`v1/nodes/${uuid}?fields=${ROW_FIELDS}`);
-  rows.set(uuid, rowOf(node));
+  rows.set(uuid, { ...rowOf(node), alert: rows.get(uuid)?.alert ?? null });
   changed();
 }
 
@@ -78,6 +79,27 @@ async function allNodes(api: Api, isOver: () => boolean): Promise<ReadonlyMap<st
     query = marker === null ? undefined : `limit=${PAGE}&marker=${marker}`;
   }
   return found;
+}
+
+interface AlertPage {
+  readonly alerts: readonly { readonly node_uuid: string; readonly severity: string }[];
+  readonly next?: string;
+}
+/** Node → the worst of its alerts. Empty if they cannot be read: the nodes are shown without them. */
+async function allAlerts(api: Api, isOver: () => boolean): Promise<ReadonlyMap<string, string>> {
+  const found: AlertPage['alerts'][number][] = [];
+  try {
+    let query: string | undefined = '';
+    while (query !== undefined && !isOver()) {
+      const page: AlertPage = await api.get<AlertPage>(`v1/health?masked=false${query}`);
+      found.push(...page.alerts);
+      const marker = page.next === undefined ? null : new URL(page.next).searchParams.get('marker');
+      query = marker === null ? undefined : `&marker=${marker}`;
+    }
+  } catch {
+    return new Map();
+  }
+  return worstOf(found);
 }
 
 /** Keeps `rows` current. @returns a function that ends this */
@@ -116,10 +138,11 @@ export function followEvents(api: Api): () => void {
     waiting = [];
     await firstPage;
     const found = await allNodes(api, () => isOver);
+    const alerts = await allAlerts(api, () => isOver);
     if (isOver) return;
     isComplete.value = true;
     rows.clear();
-    for (const [uuid, row] of found) rows.set(uuid, row);
+    for (const [uuid, row] of found) rows.set(uuid, alerts.has(uuid) ? { ...row, alert: alerts.get(uuid)! } : row);
     const late = waiting;
     waiting = undefined;
     late.forEach(apply);

@@ -110,6 +110,8 @@ export const rowOf = (node: NodeFields) => ({
   shard: textOf(node.shard),
   hardware: hardwareOf(node.properties),
   progress: runningStepOf(node),
+  /** The worst of its alerts: the page reads them besides the nodes. */
+  alert: null as string | null,
 });
 export type NodeRow = Readonly<ReturnType<typeof rowOf>>;
 
@@ -130,6 +132,7 @@ const CHANGES: Readonly<Record<string, (row: NodeRow, payload: JsonObject) => Pa
   power: (_, payload) => ({ power: textOf(payload['power_state']) }),
   maintenance: (_, payload) => ({ maintenance: payload['maintenance'] === true, reason: textOf(payload['maintenance_reason']) }),
   out_of_service: (_, payload) => ({ outage: outageIn(payload) }),
+  health: (_, { health }) => ({ alert: health === 'ok' ? null : textOf(health) }),
   error: (_, payload) => ({ error: textOf(payload['last_error']) }),
   step: (_, { step, number, of }) => ({
     progress: { step: String(step), ...numberIn(number), ...(typeof of === 'number' ? { of } : {}) },
@@ -170,3 +173,10 @@ export const progressText = ({ progress }: NodeRow): string => {
     ...(bytes === undefined ? [] : [`(${sizeText(bytes.done)} of ${sizeText(bytes.of)})`]),
   ].join(' ');
 };
+
+/** Node → the worst of its alerts. @param alerts open and not masked */
+export function worstOf(alerts: readonly { readonly node_uuid: string; readonly severity: string }[]): ReadonlyMap<string, string> {
+  const worst = new Map<string, string>();
+  for (const { node_uuid: uuid, severity } of alerts) if (worst.get(uuid) !== 'critical') worst.set(uuid, severity);
+  return worst;
+}

@@ -1,6 +1,7 @@
 /** The sections of a node's view: tables of the API's data about the node, besides its fields. */
 import type { PagePolicy } from '../../model/rules/page-policies';
 import type { JsonObject } from '../../model/json';
+import { certifiedDisksOf } from '../lib/erasures';
 import { differencesOf, neighboursOf, partsOf, validationsOf } from '../lib/inventory';
 import { Scrolled, textOf, timeText, useApi } from './shared';
 
@@ -64,6 +65,14 @@ export const SECTIONS = {
     path: (uuid: string) => `v1/nodes/${uuid}/snapshots`,
     list: 'snapshots',
     columns: columns('created_at:time', 'uuid', 'description', 'state', 'progress', 'size', 'disk', 'last_error:error'),
+  },
+  erasures: {
+    policy: 'erasure:list',
+    title: 'Erasures',
+    path: (uuid: string) => `v1/erasures?node=${uuid}&sort_dir=desc&fields=uuid,created_at,step,document`,
+    list: certifiedDisksOf,
+    columns: columns('created_at:time', 'disk', 'serial', 'what:method', 'proves', 'seconds', 'sample', 'by', 'uuid:certificate'),
+    none: 'No disk of this node was erased with a certificate.',
   },
   ports: {
     title: 'Ports',

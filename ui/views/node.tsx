@@ -5,7 +5,8 @@ import { isComplete, refreshNode, revision, rows } from '../lib/fleet';
 import { patchOf } from '../lib/patch';
 import { classOf, isOverdue, progressText, type NodeRow } from '../lib/rows';
 import { api, pendingAction, userMay, messageOf } from '../state';
-import { Console } from './console';
+import { Console } from './console/console';
+import { Health } from './health';
 import { SECTIONS, SectionView, type Section, type SectionId } from './node-section';
 import { Bios, Firmware, Raid, Traits } from './node-settings';
 import { Sensors } from './sensors';
@@ -145,6 +146,14 @@ function Now({ row }: { readonly row: NodeRow }) {
           </dd>
         </>
       )}
+      {row.alert !== null && (
+        <>
+          <dt>Health</dt>
+          <dd class={row.alert === 'critical' ? 'error' : ''}>
+            {row.alert} (<a href={`#/node/${row.uuid}/health`}>alerts</a>)
+          </dd>
+        </>
+      )}
       {row.maintenance && row.outage === null && (
         <>
           <dt>Maintenance</dt>
@@ -161,10 +170,11 @@ function Now({ row }: { readonly row: NodeRow }) {
   );
 }
 type Tab = Pick<Section, 'title' | 'policy'>;
-type OwnTab = 'events' | 'console' | 'sensors' | 'bios' | 'raid' | 'firmware' | 'traits' | 'fields';
+type OwnTab = 'events' | 'health' | 'console' | 'sensors' | 'bios' | 'raid' | 'firmware' | 'traits' | 'fields';
 /** All tabs in their order: activity, hardware and settings, related resources. */
 const TABS: Readonly<Record<SectionId | OwnTab, Tab>> = {
   events: { title: 'Events' },
+  health: { title: 'Health', policy: 'node:health:get' },
   why: SECTIONS.why,
   steps: SECTIONS.steps,
   history: SECTIONS.history,
@@ -181,6 +191,7 @@ const TABS: Readonly<Record<SectionId | OwnTab, Tab>> = {
   lldp: SECTIONS.lldp,
   volumes: SECTIONS.volumes,
   snapshots: SECTIONS.snapshots,
+  erasures: SECTIONS.erasures,
   traits: { title: 'Traits', policy: 'node:traits:list' },
   allocation: SECTIONS.allocation,
   interfaces: SECTIONS.interfaces,
@@ -231,6 +242,7 @@ export function NodeView({ rest }: { readonly rest: string }) {
         ))}
       </nav>
       {tab === 'events' && <Timeline uuid={uuid} />}
+      {tab === 'health' && <Health key={uuid} row={row} />}
       {tab === 'sensors' && <Sensors key={uuid} uuid={uuid} />}
       {tab === 'console' && <Console key={uuid} row={row} />}
       {tab === 'fields' && <Fields key={uuid} row={row} />}

@@ -42,6 +42,13 @@ export const RESOURCES: readonly Resource[] = [
     about: 'Saved disks of machines. To deploy one, name it as the image: snapshot://UUID.',
   },
   {
+    id: 'erasures',
+    title: 'Certificates of erasure',
+    columns: ['created_at', 'node_name', 'node_uuid', 'instance_uuid', 'step', 'erased', 'skipped', 'serials', 'uuid'],
+    policies: { list: 'erasure:list' },
+    about: 'Erased disks, also those of nodes that are gone. bloomery erasures save and verify check their signatures.',
+  },
+  {
     id: 'deploy_templates',
     title: 'Deploy templates',
     columns: ['name', 'steps'],
@@ -128,7 +135,7 @@ function Cell({ name, entry }: { readonly name: string; readonly entry: JsonObje
   return <>{name.endsWith('_at') && typeof value === 'string' ? timeText(value) : textOf(value)}</>;
 }
 /** Their lists show all fields. */
-const WITHOUT_DETAIL = ['allocations', 'images', 'snapshots'];
+const WITHOUT_DETAIL = ['allocations', 'images', 'snapshots', 'erasures'];
 export function Resources({ id }: { readonly id: string }) {
   const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
   const isEditable = policies.update !== undefined || policies.delete !== undefined;

@@ -1,4 +1,5 @@
 /** Redfish client (DSP0266): reuses connections and logins; session or basic authentication. */
+import type { Duplex } from 'node:stream';
 import { RedfishError, isStatus } from './errors';
 import { linkOf, member } from './json';
 import {
@@ -11,6 +12,7 @@ import {
   type RedfishTarget,
   type Service,
 } from './transport';
+import { openWebSocket } from './web-socket';
 
 export interface RedfishPool {
   /**
@@ -18,6 +20,11 @@ export interface RedfishPool {
    * @throws RedfishError for an unreachable service or a status ≥ 400 (with the message of its ExtendedInfo); the signal's reason
    */
   request(target: RedfishTarget, method: RedfishMethod, path: string, options: RedfishRequestOptions): Promise<RedfishAnswer>;
+  /**
+   * Opens a WebSocket (RFC 6455) of the service, with the login of its requests. Absent: the pool of a test.
+   * @throws RedfishError, the signal's reason
+   */
+  openWebSocket?(target: RedfishTarget, path: string, options: Omit<RedfishRequestOptions, 'body' | 'headers'>): Promise<Duplex>;
   /** Ends the sessions and closes the connections. */
   close(): Promise<void>;
 }
@@ -94,29 +101,43 @@ function isFinal({ kind, forbidden }: Login, request: string, renewed: boolean):
   return renewed;
 }
 
+/** The connections to services by their certificate rules. */
+function createConnections(connectTimeoutMs: number) {
+  const agents = new Map<string, ReturnType<typeof connectionsFor>>();
+  return {
+    of(target: RedfishTarget): ReturnType<typeof connectionsFor> {
+      const key = JSON.stringify([target.verifyCa, target.tls]);
+      const connections = agents.get(key) ?? connectionsFor(target, connectTimeoutMs);
+      agents.set(key, connections);
+      // Certificates that cannot be read now may be readable next time.
+      connections.catch(() => agents.delete(key));
+      return connections;
+    },
+    async close(): Promise<void> {
+      for (const connections of agents.values()) {
+        const made = await connections.catch(() => undefined);
+        await Promise.all([made?.agent.destroy(), made?.freshAgent.destroy()]);
+      }
+      agents.clear();
+    },
+  };
+}
+
 /**
  * Logins and connections to services, shared by all callers. Each service gets few concurrent requests; others wait.
  * @param options.maxSessions most logins to keep; above, the least recently used one is ended. 0: none is kept
  */
 export function createRedfishPool(options: { readonly maxSessions?: number; readonly connectTimeoutMs?: number } = {}): RedfishPool {
   const { maxSessions = 1000, connectTimeoutMs = CONNECT_TIMEOUT } = options;
-  const agents = new Map<string, ReturnType<typeof connectionsFor>>();
+  const connections = createConnections(connectTimeoutMs);
   const logins = new Map<string, TargetState>();
   /** Logouts in progress. */
   const logouts = new Set<Promise<void>>();
   let closed = false;
 
-  const connectionsOf = (target: RedfishTarget): ReturnType<typeof connectionsFor> => {
-    const key = JSON.stringify([target.verifyCa, target.tls]);
-    const connections = agents.get(key) ?? connectionsFor(target, connectTimeoutMs);
-    agents.set(key, connections);
-    // Certificates that cannot be read now may be readable next time.
-    connections.catch(() => agents.delete(key));
-    return connections;
-  };
   const serviceOf = (state: TargetState): Promise<Service> => {
     const { target } = state;
-    const service = (state.service ??= connectionsOf(target).then((connections) => ({ ...connections, target })));
+    const service = (state.service ??= connections.of(target).then((made) => ({ ...made, target })));
     service.catch(() => (state.service = undefined));
     return service;
   };
@@ -150,46 +171,54 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
     return { state, exit };
   };
 
-  return {
-    request: async (target, method, path, requestOptions) => {
-      if (closed) throw new RedfishError('closed', 'the Redfish client is closed');
-      const { state, exit } = enter(target);
-      try {
-        const service = await serviceOf(state);
-        for (let renewed = false; ; renewed = true) {
-          // Without the caller's signal: other requests may wait for the same login.
-          const pending = (state.login ??= login(service, state, { timeoutMs: requestOptions.timeoutMs }));
-          const proof = await pending.catch((error: unknown) => {
-            if (state.login === pending) state.login = undefined;
-            throw error;
-          });
-          try {
-            return await exchange(service, method, path, {
-              ...requestOptions,
-              headers: { ...requestOptions.headers, ...proof.headers },
-            });
-          } catch (error) {
-            if (!isStatus(error, 401, 403)) throw error;
-            if (error.status === 403 && isFinal(proof, `${method} ${path}`, renewed)) throw error;
-            if (error.status === 403 && state.login === pending) startLogout({ login: pending, service: state.service });
-            // The session has ended, or the password may be right next time.
-            if (state.login === pending) state.login = undefined;
-            if (proof.kind !== 'session' || renewed) throw error;
-          }
+  /** Does the work with the headers of the target's login. @param name of the request, for what the account may not do */
+  async function withLogin<T>(
+    target: RedfishTarget,
+    name: string,
+    timeoutMs: number,
+    work: (service: Service, headers: Login['headers']) => Promise<T>,
+  ): Promise<T> {
+    if (closed) throw new RedfishError('closed', 'the Redfish client is closed');
+    const { state, exit } = enter(target);
+    try {
+      const service = await serviceOf(state);
+      for (let renewed = false; ; renewed = true) {
+        // Without the caller's signal: other requests may wait for the same login.
+        const pending = (state.login ??= login(service, state, { timeoutMs }));
+        const proof = await pending.catch((error: unknown) => {
+          if (state.login === pending) state.login = undefined;
+          throw error;
+        });
+        try {
+          return await work(service, proof.headers);
+        } catch (error) {
+          if (!isStatus(error, 401, 403)) throw error;
+          if (error.status === 403 && isFinal(proof, name, renewed)) throw error;
+          if (error.status === 403 && state.login === pending) startLogout({ login: pending, service: state.service });
+          // The session has ended, or the password may be right next time.
+          if (state.login === pending) state.login = undefined;
+          if (proof.kind !== 'session' || renewed) throw error;
         }
-      } finally {
-        exit();
       }
-    },
+    } finally {
+      exit();
+    }
+  }
+
+  return {
+    request: (target, method, path, requestOptions) =>
+      withLogin(target, `${method} ${path}`, requestOptions.timeoutMs, (service, headers) =>
+        exchange(service, method, path, { ...requestOptions, headers: { ...requestOptions.headers, ...headers } }),
+      ),
+    openWebSocket: (target, path, socketOptions) =>
+      withLogin(target, `WebSocket ${path}`, socketOptions.timeoutMs, (service, headers) =>
+        openWebSocket(service, path, { ...socketOptions, headers }),
+      ),
     close: async () => {
       closed = true;
       await Promise.all([...[...logins.values()].map(logout), ...logouts]);
       logins.clear();
-      for (const connections of agents.values()) {
-        const made = await connections.catch(() => undefined);
-        await Promise.all([made?.agent.destroy(), made?.freshAgent.destroy()]);
-      }
-      agents.clear();
+      await connections.close();
     },
   };
 }

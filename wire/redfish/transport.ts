@@ -98,7 +98,7 @@ const NOT_SENT =
 const CERTIFICATE = /^(CERT_.*|UNABLE_TO_.*|.*_SIGNED_CERT.*|ERR_TLS_CERT_.*|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
 /** The service answers the TLS handshake with something else, as a plain HTTP server does. */
 const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
-function connectionError(url: string, error: unknown): RedfishError {
+export function connectionError(url: string, error: unknown): RedfishError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code = '', message = '' } = first as { code?: string; message?: string };
   const untrusted = CERTIFICATE.test(code);

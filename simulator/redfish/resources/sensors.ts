@@ -54,9 +54,16 @@ const MAINS_VOLTS = 230;
 const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((candidate) => candidate.type === type);
 const [SUPPLY] = ofType('Power') as [ChassisSensor];
 
-const reading = ({ system }: SystemContext, { on, off }: ChassisSensor): number | null => (system.isOn() ? on : (off ?? null));
-const statusOf = (at: SystemContext, row: ChassisSensor): ResourceBody =>
-  reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
+const isStopped = ({ system }: SystemContext, { type, name }: ChassisSensor): boolean =>
+  type === 'Rotational' && system.isOn() && (system.isStopped?.(name) ?? false);
+const reading = (at: SystemContext, row: ChassisSensor): number | null => {
+  if (isStopped(at, row)) return 0;
+  return at.system.isOn() ? row.on : (row.off ?? null);
+};
+const statusOf = (at: SystemContext, row: ChassisSensor): ResourceBody => {
+  if (isStopped(at, row)) return { State: 'Enabled', Health: 'Critical' };
+  return reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
+};
 const percent = (read: number | null, { most }: ChassisSensor): number | null => (read === null ? null : Math.round((read * 100) / most));
 const sensorPath = ({ system }: SystemContext, { id }: ChassisSensor): string => `/Chassis/${system.name}/Sensors/${id}`;
 /** A sensor's excerpt in the resources of the subsystems. */

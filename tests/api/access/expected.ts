@@ -61,7 +61,7 @@ export function may(caller: Scope, policy: string, owner: string | null = null, 
   if (!row) throw new Error(`there is no policy ${policy}`);
   const scope = caller.system ? 'system' : caller.domain === undefined ? 'project' : undefined;
   if (row.scopes.length > 0 && !row.scopes.some((candidate) => candidate === scope)) return false;
-  const resources = ['node', 'allocation', 'runbook', 'snapshot'];
+  const resources = ['node', 'allocation', 'runbook', 'snapshot', 'erasure'];
   const values: Record<string, string | null> = Object.fromEntries(resources.map((name) => [`${name}.owner`, owner]));
-  return evaluate(row.check, caller, lessee === null ? values : { ...values, 'node.lessee': lessee });
+  return evaluate(row.check, caller, lessee === null ? values : { ...values, 'node.lessee': lessee, 'erasure.lessee': lessee });
 }

@@ -16,12 +16,14 @@ const NAMES = [
   'allocation',
   'runbook',
   'snapshot',
+  'erasure',
   'history',
   'chassis',
   'template',
   'rule',
   'image',
   'config',
+  'alert',
 ] as const;
 type Things = Readonly<Record<(typeof NAMES)[number], string>>;
 export const thingsOf = (kind: Kind): Things =>
@@ -101,7 +103,7 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
 /** @returns the expectation, and whether it depends on the node's projects */
 function expectedOf({ operationId, path, policy }: Operation): readonly [Expected, boolean] {
   const special = SPECIAL[operationId];
-  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook|snapshot)_/.test(path);
+  const hasTarget = /\{(?:node|port|portgroup|connector|target|allocation|runbook|snapshot|erasure)_/.test(path);
   if (special) return [special, hasTarget || operationId === 'validateNode'];
   if (policy === null) return [() => 'allowed', false];
   const [kind = ''] = policy.split(':');
@@ -112,6 +114,7 @@ function expectedOf({ operationId, path, policy }: Operation): readonly [Expecte
   if (['port', 'portgroup', 'volume'].includes(kind) && policy.endsWith(':create'))
     return [(caller, of) => oneOf(may(caller, policy, ...projectsOf(of))), true];
   if (kind === 'allocation') return [ofAllocation(policy), hasTarget];
+  if (kind === 'erasure' && hasTarget) return [(caller, of) => oneOf(may(caller, policy, ...projectsOf(of))), true];
   if (['runbook', 'snapshot'].includes(kind) && hasTarget) return [ofOwner(policy), true];
   return hasTarget ? [ofNode(policy), true] : [ofCaller(policy), false];
 }
@@ -128,6 +131,8 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   createRunbook: () => ({ name: 'CUSTOM_NEW', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] }),
   setProvision: () => ({ target: 'manage' }),
   declareOutOfService: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
+  reportHealthAlert: () => ({ source: 'x', severity: 'warning', text: 'x' }),
+  maskHealthAlert: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
   updateNode: () => patchOf('description', 'changed'),
   updatePort: () => patchOf('extra', { a: 1 }),
   updatePortgroup: () => patchOf('extra', { a: 1 }),
@@ -169,6 +174,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   connector_uuid: ({ connector }) => connector,
   target_uuid: ({ target }) => target,
   allocation_ident: ({ allocation }) => allocation,
+  erasure_uuid: ({ erasure }) => erasure,
   snapshot_ident: ({ snapshot }) => snapshot,
   position: () => '0',
   runbook_ident: ({ runbook }) => runbook,
@@ -178,6 +184,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   default_config_uuid: ({ config }) => config,
   chassis_uuid: ({ chassis }) => chassis,
   event: ({ history }) => history,
+  alert_uuid: ({ alert }) => alert,
   driver_name: () => 'fake-hardware',
   hostname: () => 'here',
   indicator: () => 'led@chassis',

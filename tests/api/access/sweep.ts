@@ -140,7 +140,7 @@ async function seed(): Promise<void> {
   });
   await store.images.create({ uuid: shared.image, name: 'image', image_source: 'http://192.0.2.1/i' });
   for (const kind of ['owned', 'unowned'] as const) {
-    const { node, port, portgroup, connector, target, allocation, runbook, snapshot, history } = thingsOf(kind);
+    const { node, port, portgroup, connector, target, allocation, runbook, snapshot, erasure, history, alert } = thingsOf(kind);
     const [owner, lessee] = kind === 'owned' ? [OWNER, LESSEE] : [null, null];
     await fake.createNode({ uuid: node, driver: 'fake-hardware', provision_state: 'enroll', owner, lessee, name: kind });
     await fake.declareOutOfService(node, { reason: 'x', ticket: null, until: '2099-01-01T00:00:00.000000+00:00' }, null);
@@ -160,6 +160,23 @@ async function seed(): Promise<void> {
       traits: ['CUSTOM_B'],
     });
     await store.snapshots.create({ uuid: snapshot, node_uuid: node, owner, state: 'available' });
+    await store.erasures.issue({
+      uuid: erasure,
+      node_uuid: node,
+      node_name: kind,
+      owner,
+      lessee,
+      instance_uuid: null,
+      step: 'deploy.erase_devices',
+      erased: 1,
+      skipped: 0,
+      serials: ['S1'],
+      command: 'command',
+      document: '{}',
+      signature: 's',
+      public_key: 'p',
+      key_fingerprint: 'f',
+    });
     await store.history.create({
       uuid: history,
       node_uuid: node,
@@ -171,6 +188,8 @@ async function seed(): Promise<void> {
     });
     await store.biosSettings.put(node, [{ name: 'setting', value: 'on' }]);
     await store.inventories.put(node, { inventory: { interfaces: [] }, plugin_data: {} });
+    const report = { source: 'report', rule: 'x', subject: '', severity: 'warning', text: 'x', until: null, reported_by: null } as const;
+    await store.healthAlerts.put([{ ...report, uuid: alert, node_uuid: node }], false);
     await store.hardware.putToken(node, 'hash', 'operator');
     await store.residentAgents.putToken(node, 'token', 'operator');
     const record = (await import('node:zlib')).gzipSync('{}');
@@ -249,9 +268,11 @@ const TABLES = [
   'default_configs',
   'runbooks',
   'snapshots',
+  'erasures',
   'allocations',
   'deploy_templates',
   'inspection_rules',
+  'health_alerts',
 ];
 const contents = async (): Promise<string> => {
   const all: unknown[] = [];

@@ -46,6 +46,47 @@ it('stores the latest record, and accepts its digest alone as a push', async () 
   expect(await changes()).toEqual([]);
 });
 
+it('lists the latest records of all nodes, with a tag that changes only with a record or its staleness', async () => {
+  const list = (query = '', tag?: string) =>
+    ask('GET', `/v1/hardware${query}`, NEWEST, { headers: tag === undefined ? {} : { 'If-None-Match': tag } });
+  const first = await list();
+  expect(first).toMatchObject({ status: 200, body: { hardware: [] } });
+  const { body } = await push({ hardware: hardware(disk('A')) });
+  const tag = String(first.headers['etag']);
+  const second = await list('', tag);
+  expect(second.body['hardware']).toMatchObject([
+    { node_uuid: node, node_name: 'one', digest: body['digest'], boot_id: null, age: 0, stale: false },
+  ]);
+  const now = String(second.headers['etag']);
+  expect(now).toMatch(/^W\/"[\w-]{22}"$/);
+  await database.query(`UPDATE hardware SET received_at = received_at - interval '1 hour'`);
+  expect(await list('', now)).toMatchObject({ status: 304, text: '', headers: { etag: now } });
+  await database.query('UPDATE hardware SET stale = true');
+  const stale = await list('', now);
+  expect(stale.body['hardware']).toMatchObject([{ stale: true }]);
+  expect((stale.body['hardware'] as readonly { readonly age: number }[])[0]!.age).toBeGreaterThanOrEqual(3600);
+  await push({ hardware: hardware(disk('B')) });
+  expect((await list('', now)).status).toBe(200);
+});
+it('lists records in pages, in the order of the nodes', async () => {
+  const store = database.store();
+  const uuids = [node, ...Array.from({ length: 2 }, () => randomUUID())].sort();
+  for (const uuid of uuids.filter((other) => other !== node)) await store.nodes.create({ uuid, driver: 'fake-hardware' });
+  for (const uuid of uuids) {
+    await store.hardware.putToken(uuid, 'hash', 'operator');
+    await store.hardware.put(uuid, { digest: 'd', record: Buffer.from(''), bootId: null }, false);
+  }
+  const page = await ask('GET', '/v1/hardware?limit=2');
+  const listed = (body: Readonly<Record<string, unknown>>) =>
+    (body['hardware'] as readonly { readonly node_uuid: string }[]).map(({ node_uuid: uuid }) => uuid);
+  expect(listed(page.body)).toEqual(uuids.slice(0, 2));
+  const next = await ask('GET', page.body.next.slice(page.body.next.indexOf('/v1/')));
+  expect(listed(next.body)).toEqual(uuids.slice(2));
+  expect(next.body.next).toBeUndefined();
+  expect(await ask('GET', '/v1/hardware?marker=x')).toMatchObject({ status: 400, fault: expect.stringContaining('marker') as unknown });
+  expect((await ask('GET', '/v1/hardware?limit=0')).status).toBe(400);
+});
+
 it('records changes as rows, as an event and as an entry in the history', async () => {
   await push({ hardware: hardware(disk('A'), disk('B')) });
   await push({ hardware: hardware(disk('A', { size: 2000 }), disk('C')) });
@@ -72,7 +113,12 @@ it('records changes as rows, as an event and as an entry in the history', async 
   const history = await ask('GET', `/v1/nodes/${node}/history?detail=true`);
   expect(history.body['history']).toMatchObject([
     { event_type: 'hardware', event: 'Hardware of the running host: disk A changed: size 1000 → 2000; disk B vanished; disk C appeared' },
+    { event_type: 'health', event: 'Health, critical: disk B is not there any more' },
   ]);
+  expect((await ask('GET', `/v1/nodes/${node}/health`)).body).toMatchObject({
+    health: 'critical',
+    alerts: [{ source: 'hardware', rule: 'drive_lost', subject: 'disk B', severity: 'critical' }],
+  });
   // Only so many changes of one node are kept.
   await push({ hardware: hardware(disk('C')) });
   expect(await changes()).toEqual([

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttp, type Server as HttpServer } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
+import type { AuditEntry } from '../../../api/http/audit';
 import { Unauthenticated } from '../../../api/http/errors';
 import { createConsoleBridge } from '../../../api/ui/console';
 import { Fault } from '../../../model/errors';
@@ -31,6 +32,7 @@ let wake: () => void;
 /** Ends the waits of the clock. */
 let sleeps: (() => void)[];
 let raws: Socket[];
+let audited: AuditEntry[];
 
 let line: Server;
 let lines: Socket[];
@@ -41,6 +43,7 @@ beforeEach(async () => {
   now = 1_000_000;
   [identity, allowed, lines, users, identify] = ['valid', ['node:get', 'node:get_console'], [], [], []];
   stopping = new AbortController();
+  audited = [];
   wake = () => {};
   [sleeps, raws] = [[], []];
   line = createServer((socket) => {
@@ -56,6 +59,7 @@ beforeEach(async () => {
   const bridge = createConsoleBridge({
     options,
     log: silentLog,
+    audit: { record: (entry) => void audited.push(entry) },
     stopping: stopping.signal,
     sessions: {
       auth: {
@@ -138,8 +142,14 @@ it('carries bytes in both directions, and closes its connection when the browser
   expect(bytes.toString()).toBe('root\r');
   lines[0]!.write(Buffer.from([0xff, 0x1b, 0x5b]));
   await untilText(made, '\xff\x1b[');
+  now += 5000;
   made.socket.close();
   await untilNoLine();
+  await until('the audit log', () => audited.length === 2);
+  expect(audited.map(({ user, operation, node_uuid: node, seconds }) => [user, operation, node, seconds])).toEqual([
+    ['ann', 'openConsole', UUID, undefined],
+    ['ann', 'closeConsole', UUID, 5],
+  ]);
 });
 it.each([
   ['a page of another origin', { origin: 'http://evil.example' }],

@@ -9,7 +9,7 @@ import { fakeBoot, fakePower } from '../../../drivers/fake/fake';
 import { ipxeBoot } from '../../../drivers/boot-interfaces/network-boot';
 import type { Outcome } from '../../../drivers/interfaces';
 import { noopNetwork } from '../../../drivers/noop';
-import type { JsonObject } from '../../../model/records';
+import type { JsonObject, NodeRecord } from '../../../model/records';
 import { type Answer, type AgentRequest, type FakeAgent, result, startFakeAgent } from '../../support/fakes/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
 
@@ -354,10 +354,20 @@ describe('write_image', () => {
 describe('prepare_instance_boot', () => {
   const uuids = { body: result('get_partition_uuids', 'SUCCEEDED', { command_result: { 'root uuid': 'r-1' } }) };
   const bios = { properties: { capabilities: 'boot_mode:bios' } };
-  it.each([
-    ['BIOS', bios, ['standby.get_partition_uuids']],
-    ['UEFI', {}, ['standby.get_partition_uuids', 'image.install_bootloader']],
-  ])('gets the root UUID, installs the boot loader only with UEFI, and boots from disk: %s', async (_, node, expected) => {
+  const mirror = { logical_disks: [{ controller: 'software', raid_level: '1', size_gb: 'MAX' }] };
+  const installs = ['standby.get_partition_uuids', 'image.install_bootloader'];
+  it.each<[string, Partial<NodeRecord>, readonly string[], { readonly root_uuid?: string; readonly target_boot_mode?: string }]>([
+    ['BIOS', bios, ['standby.get_partition_uuids'], {}],
+    ['UEFI', {}, installs, {}],
+    ['BIOS, software RAID', { ...bios, target_raid_config: mirror }, installs, { target_boot_mode: 'bios' }],
+    [
+      'BIOS, software RAID with a root file system for other agents',
+      { ...bios, raid_config: mirror, instance_info: { image_rootfs_uuid: 'fs' } },
+      installs,
+      { root_uuid: 'fs', target_boot_mode: 'bios' },
+    ],
+    ['UEFI, RAID of a controller', { target_raid_config: { logical_disks: [{ raid_level: '1' }] } }, installs, {}],
+  ])('gets the root UUID, installs the boot loader with UEFI or on arrays, and boots from disk: %s', async (_, node, expected, given) => {
     const {
       task,
       node: after,
@@ -389,6 +399,7 @@ describe('prepare_instance_boot', () => {
         efi_system_part_uuid: null,
         prep_boot_part_uuid: null,
         target_boot_mode: 'uefi',
+        ...given,
       });
     }
   });

@@ -179,7 +179,7 @@ describe('onHeartbeat', () => {
     const { task, events, node } = await against(() => ({ body: { commands } }));
     const step = { ...erase, reboot_requested: true };
     expect(await onHeartbeat(task, 'clean', step)).toEqual({ kind: 'wait' });
-    expect(events).toEqual(['power: rebooting']);
+    expect(events).toEqual(['certificate: deploy.erase_devices id-execute_clean_step', 'power: rebooting']);
     expect(node().driver_internal_info).toMatchObject({ cleaning_reboot: true });
     commands = [];
     expect(await onHeartbeat(task, 'clean', step)).toEqual({ kind: 'done' });

@@ -10,6 +10,7 @@ import { createSerial } from '../../../simulator/hardware/serial';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { optionsOf } from '../../support/options';
 import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
 import { testBmc } from '../../wire/ipmi/bmc';
 import { bmcTask } from '../bmc-task';
 
@@ -129,6 +130,43 @@ it('disconnects an active client after [console]max_session_time', async () => {
   await peer.ended;
   clearInterval(typing);
   expect(peer.text()).toContain('the session reached its time limit');
+});
+it('keeps the end of what the machine said before a client connected', async () => {
+  const port = await freePort();
+  const { task, serial, consoles } = await bench({ ipmi_terminal_port: port, console_log_size: 1 });
+  const { openSol } = consoles;
+  let lines = 0;
+  consoles.openSol = async (...given) => {
+    const line = await openSol(...given);
+    lines++;
+    return line;
+  };
+  await ipmiConsole.start(task);
+  await until('the line is open', () => lines === 1);
+  serial.log('x'.repeat(2000));
+  serial.log('the end');
+  const first = await client(port);
+  await first.until('the end');
+  first.socket.write('hello\r');
+  await first.until('hello\r\nm1> ');
+  first.socket.destroy();
+  let text = '';
+  // The server may not have noticed yet that the first client has gone.
+  await until('the log', async () => {
+    const next = await client(port);
+    await Promise.race([next.until('hello'), next.ended]);
+    text = next.text();
+    next.socket.destroy();
+    return text.includes('hello');
+  });
+  expect(text).toHaveLength(1024);
+  expect(text).toMatch(/^x+.*the end/s);
+  expect(lines).toBe(1);
+  await ipmiConsole.stop(task);
+});
+it.each([-1, 2000, 'x'])('validate rejects console_log_size %j', async (size) => {
+  const { task } = await bench({ ipmi_terminal_port: 1, console_log_size: size });
+  await expect(ipmiConsole.validate!(task)).rejects.toThrow('set in driver_info/console_log_size: it must be a number of KiB up to 1024.');
 });
 it.each(['127.0.0.1', ''])('listens on loopback with socat_address %p', async (address) => {
   const port = await freePort();

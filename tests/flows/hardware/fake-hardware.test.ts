@@ -42,3 +42,33 @@ it('a node with fake hardware goes from enroll to active and back', async () => 
   expect(await after('deleted')).toBe('available');
   expect(await database.store().nodes.find(uuid)).toMatchObject({ power_state: 'power on', last_error: null, reservation: null });
 });
+
+it('a graphical console has an address with a token, until it is turned off', async () => {
+  const fake = await start({
+    ...FAKE,
+    'DEFAULT.enabled_console_interfaces': ['fake-graphical', 'vnc', 'no-console'],
+    'vnc.public_url': 'http://screens.example/vnc_auto.html',
+    'vnc.token_timeout': 100,
+  });
+  const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware', console_interface: 'fake-graphical' });
+  const node = () => database.store().nodes.find(uuid);
+  const turn = async (on: boolean): Promise<void> => {
+    await fake.setConsole(uuid, on);
+    await fake.idle();
+  };
+  await expect(fake.openScreen(uuid, new AbortController().signal)).rejects.toThrow('The console is off.');
+  await turn(true);
+  const { novnc_secret_token: token } = (await node()).driver_internal_info;
+  expect(await fake.consoleInfo(uuid)).toEqual({
+    type: 'vnc',
+    url: `http://screens.example/vnc_auto.html?path=websockify%3Fnode%3D${uuid}%26token%3D${token}`,
+  });
+  const screen = await fake.openScreen(uuid, new AbortController().signal);
+  expect(screen.kind).toBe('rfb');
+  if (screen.kind === 'rfb') screen.stream.destroy();
+  await turn(false);
+  expect(await fake.consoleInfo(uuid)).toBeNull();
+  expect((await node()).driver_internal_info).toEqual({});
+  await turn(true);
+  expect((await node()).driver_internal_info.novnc_secret_token).not.toBe(token);
+});

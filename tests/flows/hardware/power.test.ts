@@ -188,6 +188,7 @@ describe('the power synchronisation', () => {
     const told = await database.store().history.list({ where: { node_uuid: uuid } });
     expect(told.map(({ event, event_type: type, severity }) => [event, type, severity])).toEqual([
       ["Node health status changed: health='Warning' (previously 'None')", 'monitoring', 'INFO'],
+      ['Health, warning: the BMC reports a warning about the machine', 'health', 'INFO'],
       ["Node health status changed: health='None' (previously 'Warning')", 'monitoring', 'INFO'],
     ]);
   });

@@ -76,6 +76,7 @@ const WITHOUT: Readonly<Record<string, number>> = {
   showVolume: 200,
   showNodeVolume: 200,
   postEvents: 204,
+  listHealthRules: 200,
   // The stream begins, then ends; its client connects again.
   streamEvents: 200,
   // A push without a token is refused before the database is asked. A push with a token is tested below.

@@ -96,7 +96,7 @@ it('shows a tenant only their nodes, and offers no action that they may not do',
   const { body } = await api.ask('GET', '/ui/session', null, { headers: { cookie } });
   expect(body).toMatchObject({
     caller: { user: 'ben', project: 'p1' },
-    may: { any: ['image:get', 'runbook:list', 'allocation:list', 'snapshot:list'], owned: having(['node:history:get']) },
+    may: { any: ['image:get', 'runbook:list', 'allocation:list', 'snapshot:list', 'erasure:list'], owned: having(['node:history:get']) },
   });
   const offered = Object.values(body['may'] as Readonly<Record<string, readonly string[]>>).flat();
   expect(offered.filter((policy) => !/get$|list$/.test(policy))).toEqual([]);

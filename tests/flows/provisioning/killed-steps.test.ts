@@ -170,6 +170,15 @@ it('lists of steps go on after kill -9, wherever it comes', async () => {
   expect(await stepsOf(retries!)).toEqual(['power.power_off', 'deploy.erase_devices_metadata']);
   expect(await stepsOf(waits!)).toEqual(['power.power_off', 'power.wait', 'deploy.erase_devices_metadata']);
   expect(await stepsOf(runs!)).toEqual(['power.power_on', 'deploy.erase_devices_metadata']);
+  // The agent may erase while no conductor runs: there is one certificate for each time.
+  await clean(waits, METADATA);
+  await reach(waits!, 'clean wait');
+  await kill();
+  await start();
+  await reach(waits!, 'manageable');
+  const certified = async (uuid: string | undefined) => (await call('GET', `/v1/erasures?node=${uuid!}`))['erasures'];
+  for (const [uuid, count] of [[confirms, 1] as const, [retries, 1] as const, [runs, 1] as const, [waits, 2] as const])
+    expect(await certified(uuid)).toHaveLength(count);
   await call('DELETE', `/v1/nodes/${rests!}/out_of_service`);
   expect(await node(rests!)).toMatchObject({ maintenance: false, maintenance_reason: null, provision_state: 'manageable' });
 }, 600_000);

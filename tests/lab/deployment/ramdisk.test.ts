@@ -106,6 +106,18 @@ const { command, waitFor, bodyOf } = {
 const clean = (step: string, node: JsonObject): Promise<JsonObject> =>
   command('clean.execute_clean_step', { step: { step, interface: 'deploy' }, node, ports: [] });
 
+/** Serial number → what the agent reports of the disk. */
+function reportOf(answer: JsonObject): ReadonlyMap<unknown, JsonObject> {
+  expect(answer).toMatchObject({ command_status: 'SUCCEEDED' });
+  const { clean_result: result } = answer['command_result'] as { readonly clean_result: { readonly erased_disks: readonly JsonObject[] } };
+  return new Map(result.erased_disks.map((disk) => [disk['serial'], disk]));
+}
+/** Of what the sparse file has: holes need no reading. */
+const sumOf = (name: string): string =>
+  execFileSync('sh', ['-c', 'tar -cf - --sparse --mtime=@0 "$1" 2> /dev/null | sha256sum', 'sh', diskFile(folder, name)], {
+    encoding: 'utf8',
+  }).slice(0, 64);
+
 /** The six bytes of a disk from that offset, where beforeAll wrote `secret`. */
 const textAt = (name: string, place: number): string => {
   const bytes = Buffer.alloc(6);
@@ -166,13 +178,38 @@ it(
     // The others have no erase command of their own, and overwriting takes long.
     const slow = ['SATA1', 'MEGA1', 'MPT1', 'V4K1'].map((serial) => ({ serial }));
     const all = { properties: { skip_block_devices: [...skipped, ...slow, { name: '/dev/dm-0' }] }, driver_internal_info: {} };
-    expect(await clean('erase_devices', all)).toMatchObject({ command_status: 'SUCCEEDED' });
+    const erased = reportOf(await clean('erase_devices', all));
+    expect(erased.get('NVME1')).toMatchObject({ method: expect.stringMatching(/^nvme-format/) as string, sample: { same: 0 } });
+    expect(erased.get('VIRTIO1')).toMatchObject({ method: 'write-zeroes', size: 4 * GiB, sample: { places: 64, zero: 64, same: 0 } });
+    expect(erased.get('USB1')).toMatchObject({ method: null, skipped: 'skip_block_devices' });
+    expect(erased.get('STICK1')).toMatchObject({ method: null, skipped: 'medium' });
     for (const name of ['vda', 'nvme', 'scsi']) expect([name, textAt(name, GiB)]).toEqual([name, '\0'.repeat(6)]);
     for (const name of ['usb', 'sata', 'vmfs', 'multipath']) expect([name, textAt(name, GiB)]).toEqual([name, 'secret']);
     const said = machine.console();
     expect(said).toContain('Erasing /dev/nvme0n1 by NVMe format');
     expect(said).toContain('Erasing /dev/vda by write zeroes');
-    expect(said).toContain('Skipping erase of virtual media device');
+    expect(said).toMatch(/Skipping erase of \/dev\/sd\w\. The ramdisk was booted from it/);
+  },
+  2 * PATIENCE * 1000,
+);
+
+it(
+  'the ramdisk leaves a disk that is to be kept as it is, and erases nothing if it does not find that disk',
+  async () => {
+    const shared = { skip_block_devices: [{ serial: 'VMFS1' }] };
+    const keeping = (keep: readonly JsonObject[]): JsonObject => ({ properties: shared, driver_internal_info: { erase_choice: { keep } } });
+    const before = sumOf('sata');
+    const missing = await clean('erase_devices_express', keeping([{ serial: 'SATA1' }, { serial: 'GONE1' }]));
+    expect(missing).toMatchObject({ command_status: 'FAILED', command_error: { type: 'BlockDeviceEraseError' } });
+    execFileSync('sync');
+    expect(textAt('usb', 0)).toBe('secret');
+    const erased = reportOf(await clean('erase_devices_express', keeping([{ serial: 'SATA1' }])));
+    expect(erased.get('SATA1')).toMatchObject({ method: null, skipped: 'kept' });
+    expect(erased.get('NVME1')).toMatchObject({ method: expect.stringMatching(/^nvme-format/) as string });
+    expect(erased.get('USB1')).toMatchObject({ method: 'metadata' });
+    execFileSync('sync');
+    expect([textAt('usb', 0), textAt('usb', GiB)]).toEqual(['\0'.repeat(6), 'secret']);
+    expect(sumOf('sata')).toBe(before);
   },
   2 * PATIENCE * 1000,
 );

@@ -11,6 +11,7 @@ import Ajv, { type ValidateFunction } from 'ajv';
 import { hashSync } from 'bcryptjs';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadOptions } from '../../../config/load';
+import { recorderManifest } from '../../../metal3/recorder-manifest';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 import { needs } from '../support/needs';
 import { programs, root } from '../support/venv';
@@ -128,6 +129,24 @@ it.each(readdirSync(examples))(
     expect(loadOptions([file], {})).toMatchObject({ warnings: [], refusals: [] });
   },
 );
+
+it.each([
+  ['of recorders', (): string => readFileSync(join(root, 'docs/recorder/daemonset.yaml'), 'utf8'), 'DaemonSet'],
+  ['of the controller for HardwareData', (): string => readFileSync(join(root, 'docs/recorder/hardware-sync.yaml'), 'utf8'), 'ClusterRole'],
+  [
+    'of a recorder for one machine',
+    (): string =>
+      recorderManifest({
+        node: '11111111-2222-3333-4444-555555555555',
+        token: 'x'.repeat(43),
+        url: 'https://ironic.example:6385',
+        host: 'worker-1',
+        image: 'registry.example:5000/bloomery:0.1.0',
+        interval: 300,
+      }),
+    'Secret',
+  ],
+])('Kubernetes accepts the manifests %s', async (_, text, kind) => expect(await validate(text())).toContain(kind));
 
 it.each([
   ['values that name no users', [], 'who may call the API?'],

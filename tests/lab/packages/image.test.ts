@@ -34,3 +34,10 @@ it('the container serves as user 997, with a read-only root and without capabili
   expect(() => execFileSync('test', ['-e', join(folder, 'state/postgres/data/PG_VERSION')])).not.toThrow();
   expect(await server.stop()).toBe(0);
 });
+
+it('the container has the recorder', () => {
+  const { Env: env } = configuration.config;
+  const words = ['bloomery-agent', 'record', '--help'];
+  const [program, ...rest] = containerCommand({ folder, name: 'recorder', words, env, mounts: {} });
+  expect(execFileSync(program!, rest, { encoding: 'utf8' })).toContain('--config-drive PATH');
+});

@@ -53,6 +53,24 @@ async function changeBios(page: Page): Promise<void> {
   await clickText(page, 'Events');
 }
 
+/** Adds an alert, masks it, and clears it. */
+async function useAlerts(page: Page): Promise<void> {
+  await act(page, 'Add alert', { text: 'it hums', subject: 'fan 3' });
+  await waitForText(page, 'dl.now dd', 'warning');
+  await clickText(page, 'Health', '[aria-label=Sections] a');
+  await waitForText(page, '[aria-label="Open alerts"] td', 'it hums');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Mask');
+  await act(page, 'Mask alert', { reason: 'it is known', until: new Date(Date.now() + 86_400_000).toISOString() }, true);
+  await waitForText(page, '[aria-label="Open alerts"] td', ': it is known');
+  await clickText(page, 'Clear');
+  await waitForText(page, 'main p', 'No open alerts.');
+  await clickText(page, 'Cleared lately');
+  await waitForText(page, '[aria-label="Cleared alerts"] td', 'it hums');
+  expect(await axeViolations(page)).toEqual([]);
+  await clickText(page, 'Events');
+}
+
 it("the page enrols, inspects, deploys, undeploys and deletes a machine, without violations of axe's rules", async () => {
   const { page, problems } = await openPage(browser, url);
   const { name, macs, redfish } = fleet.machines[0]!;
@@ -76,6 +94,7 @@ it("the page enrols, inspects, deploys, undeploys and deletes a machine, without
   await waitForText(page, 'dl.now .state', 'manageable');
   expect(await axeViolations(page)).toEqual([]);
   await changeBios(page);
+  await useAlerts(page);
   await act(page, 'Provide');
   await waitForText(page, 'dl.now .state', 'available');
   // The dialogue offers an image with a name.

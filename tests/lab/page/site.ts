@@ -53,9 +53,9 @@ export async function startSite(machines: number): Promise<Site> {
 export const fill = async (page: Page, values: Readonly<Record<string, string>>): Promise<void> => {
   for (const [name, value] of Object.entries(values)) await page.type(`[name="${name}"]`, value);
 };
-/** Runs an action of the node's view: fills its dialogue, and waits for the result. */
-export async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}): Promise<void> {
-  await clickText(page, title);
+/** Runs an action of the node's view: fills its dialogue, and waits for the result. @param isOpen whether its dialogue is open already */
+export async function act(page: Page, title: string, values: Readonly<Record<string, string>> = {}, isOpen = false): Promise<void> {
+  if (!isOpen) await clickText(page, title);
   await page.waitForSelector('dialog[open]');
   await fill(page, values);
   await clickText(page, title);

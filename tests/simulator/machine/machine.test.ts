@@ -259,7 +259,10 @@ describe('agent', () => {
     const offered = Object.values(steps.command_result!['clean_steps'] as Record<string, { step: string; priority: number }[]>)[0]!;
     expect(offered.map(({ step, priority }) => [step, priority])).toEqual([
       ['erase_devices_metadata', 99],
+      ['erase_devices_express', 0],
       ['erase_devices', 10],
+      ['delete_configuration', 0],
+      ['create_configuration', 0],
     ]);
 
     const params = { step: { step: 'erase_devices', interface: 'deploy' }, node: {}, ports: [] };

@@ -49,6 +49,8 @@ it.each([
   ['UEFI', { uefi }, ['IPv6PXESupport', 'file=/ovmf/code.fd', 'file=/state/vars.fd', 'romfile='], ['IPv4PXESupport']],
   ['UEFI with CA certificates', { uefi, authoritiesFile: '/a,b' }, ['-fw_cfg name=etc/edk2/https/cacerts,file=/a,,b'], []],
   ['BIOS without CA certificates', { authoritiesFile: '/a' }, [], ['cacerts']],
+  ['a screen', { screenSocket: '/s/a,b.sock' }, ['-vga std -vnc unix:/s/a,,b.sock'], ['graphics=off', '-vga none']],
+  ['no screen', {}, ['-vga none', 'graphics=off'], ['-vnc']],
   ['UEFI HTTP boot', { uefi, boot: { device: 'uefi-http' } }, ['IPv4PXESupport', 'IPv6PXESupport'], []],
 ] as const)('qemuArguments sets the firmware: %s', (_, changes, has, hasNot) => {
   const text = qemuArguments({ ...command, ...changes }).join(' ');

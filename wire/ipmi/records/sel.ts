@@ -27,7 +27,6 @@ const LENGTH = 16;
 /** Smaller times count from the BMC's start (§37.1). */
 const FIRST_TIME = 0x2000_0000;
 
-/** @internal */
 export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
   if (bytes.length < LENGTH) return undefined;
   const [id, type, time] = [bytes.readUInt16LE(0), bytes[2]!, bytes.readUInt32LE(3)];

@@ -1,0 +1,17 @@
+/** Observations for the rules of health from changes of hardware, which recorders and inspections find (docs/recorder.md). */
+import type { HardwareChange } from '../hardware-records';
+import type { Signal, SignalKind } from './health-rules';
+
+/** Components whose loss is a matter of health. A machine's other components are moved and renamed too often. */
+const KINDS: Readonly<Partial<Record<HardwareChange['component'], readonly [kind: SignalKind, name: string]>>> = {
+  disk: ['drive', 'disk'],
+  memory_module: ['memory', 'memory module'],
+};
+
+export const hardwareSignals = (changes: readonly HardwareChange[]): readonly Signal[] =>
+  changes.flatMap(({ kind, component, key }): readonly Signal[] => {
+    const known = KINDS[component];
+    if (known === undefined || kind === 'changed') return [];
+    const [of, name] = known;
+    return [{ source: 'hardware', kind: of, subject: `${name} ${key}`.slice(0, 100), states: kind === 'vanished' ? ['vanished'] : [] }];
+  });

@@ -1,0 +1,105 @@
+/**
+ * BIOS: it starts the first sector of a disk. Each disk of the root array gets GRUB, which the ramdisk has with what reads arrays, file systems
+ * and configurations: the first sector, its core where no partition of the system is, and a line that leads to the image's own configuration.
+ * No program of the image runs.
+ */
+import { AgentError } from '../../model/agent/errors';
+import { reasonOf } from '../../model/errors';
+import type { Device } from '../disk/device';
+import { addToGpt, readPartitions } from '../disk/partitions';
+import type { FoundDisk } from '../inventory/disks';
+import { grubConfiguration } from '../kexec/find-kernel';
+import { withVolumes } from '../kexec/volumes';
+import type { RaidArray, RaidHost } from './arrays';
+
+const FOLDER = '/lib/grub';
+const SECTOR = 512;
+const BIOS_BOOT = '21686148-6449-6e6f-744e-656564454649';
+const MiB = 2 ** 20;
+/** Where the core looks for its line (build/grub.cfg): the last 4 KiB before the first MiB, which no partition uses. */
+const LINE = { start: 2040 * SECTOR, size: 4096 };
+/** Of boot.img: bytes of code before the disk's signature and table, and where it has the sector of the core (boot.S). */
+const CODE = 440;
+const CORE_SECTOR = 0x5c;
+/** Of the core's first sector: where it has the sector of the rest (diskboot.S). */
+const REST_SECTOR = SECTOR - 12;
+
+/** @param files the boot loader's files, from the ramdisk */
+export async function installGrub(host: RaidHost, array: RaidArray, root: FoundDisk): Promise<string> {
+  try {
+    const [boot, core] = ['boot.img', 'core.img'].map((name) => host.tree.bytes(`${FOLDER}/${name}`));
+    if (!boot || !core) throw new Error('the ramdisk has no boot loader for a BIOS');
+    if (array.uuid === null) throw new Error(`${array.name} has no UUID`);
+    const found = await configurationOf(host, root);
+    const line = lineFor(array.uuid, found);
+    for (const holder of array.holders) {
+      const disk = host.disks().find(({ name }) => name === holder);
+      if (!disk) throw new Error(`${holder} has gone`);
+      if (disk.logical_sectors !== null && disk.logical_sectors !== SECTOR)
+        throw new Error(`a BIOS does not start from ${holder}, whose sectors have ${disk.logical_sectors} bytes`);
+      const target = await host.open(disk);
+      try {
+        await writeLoader(target, { boot, core, line, guid: host.newUuid() });
+      } finally {
+        await target.close();
+      }
+    }
+    return `${root.name}:/${found.folder}/grub.cfg`;
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    throw new AgentError('CommandExecutionError', `Installing GRUB2 boot loader to device ${root.name} failed with ${reasonOf(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+interface Configuration {
+  /** GRUB's name of the partition that has it: `msdos1`. */
+  readonly partition: string;
+  readonly folder: string;
+}
+async function configurationOf(host: RaidHost, root: FoundDisk): Promise<Configuration> {
+  const device = await host.openToRead(root);
+  try {
+    const { number, folder } = await withVolumes(device, host, grubConfiguration);
+    return { partition: `${(await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos'}${number}`, folder };
+  } finally {
+    await device.close();
+  }
+}
+
+/** GRUB's commands, filled with line ends to the size that the core reads. */
+function lineFor(uuid: string, { partition, folder }: Configuration): Buffer {
+  const text = `set root='mduuid/${uuid},${partition}'\nset prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`;
+  return Buffer.from(text.padEnd(LINE.size, '\n'), 'latin1');
+}
+
+interface LoaderFiles {
+  readonly boot: Buffer;
+  readonly core: Buffer;
+  readonly line: Buffer;
+  readonly guid: string;
+}
+async function writeLoader(device: Device, { boot, core, line, guid }: LoaderFiles): Promise<void> {
+  const table = await readPartitions(device);
+  if (!table) throw new Error(`${device.path} has no partition table`);
+  const first = Math.min(...table.partitions.filter(({ type }) => type !== BIOS_BOOT).map(({ start }) => start));
+  let place: { readonly start: number; readonly size: number } = { start: SECTOR, size: LINE.start - SECTOR };
+  if (table.label === 'gpt')
+    place =
+      table.partitions.find(({ type }) => type === BIOS_BOOT) ??
+      (await addToGpt(device, { size: 2 * MiB, type: BIOS_BOOT, name: 'bios-boot-part' }, guid));
+  if (core.length > place.size || first < LINE.start + LINE.size)
+    throw new Error(`${device.path} has no room for a boot loader before its first partition`);
+  const sector = place.start / SECTOR;
+  const image = Buffer.from(core);
+  image.writeBigUInt64LE(BigInt(sector + 1), REST_SECTOR);
+  await device.write(image, place.start);
+  await device.write(line, LINE.start);
+  await device.flush();
+  const head = await device.read(0, SECTOR);
+  boot.copy(head, 0, 0, CODE);
+  head.writeBigUInt64LE(BigInt(sector), CORE_SECTOR);
+  await device.write(head, 0);
+  await device.flush();
+}
