@@ -6,11 +6,15 @@
 import type { EraseChoice } from './agent/erasure';
 import type { JsonObject } from './json';
 
-interface EraseRequest {
+interface Requester {
   readonly user: string | null;
   readonly project: string | null;
   readonly request_id: string | null;
   readonly requested_at: string;
+}
+interface EraseRequest extends Requester {
+  /** Who released the machine, if another request began this cleaning: an earlier one has failed. */
+  readonly released?: Requester;
   readonly instance_uuid: string | null;
   readonly instance_name: string | null;
   readonly lessee: string | null;

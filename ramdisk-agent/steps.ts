@@ -14,6 +14,7 @@ import { imageUrls, readWriteArguments, type WriteArguments } from '../model/age
 import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
+import { MANAGER_NAME } from '../model/agent/manager';
 import type { FoundDisk } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
@@ -32,7 +33,7 @@ interface StepRow {
 }
 
 /** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
-export const MANAGER = { name: 'BloomeryHardwareManager', version: '2' } as const;
+export const MANAGER = { name: MANAGER_NAME, version: '2' } as const;
 
 export const STEPS: readonly StepRow[] = [
   eraseStep('erase_devices_metadata', { clean: 99, deploy: 0 }, eraseMetadata, 1),

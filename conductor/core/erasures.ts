@@ -1,5 +1,5 @@
 /** Certificates of erasure: what an agent reports of its disks, signed by the site's key (docs/erase.md). */
-import { erasedDisksIn, methodNamed, SKIPS, type ErasedDisk } from '../../model/agent/erasure';
+import { erasedDisksIn, hasErasedData, methodNamed, SKIPS, type ErasedDisk } from '../../model/agent/erasure';
 import { timestamp } from '../../model/clock';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -22,12 +22,13 @@ interface ErasureReport {
 function diskOf({ method, skipped, sample, overwrite_seconds: pass, ...disk }: ErasedDisk): JsonObject {
   const { name, serial, wwn, model, size } = disk;
   const facts = { name, serial, wwn, model, size };
+  const isErased = hasErasedData({ method });
   if (method === null) return { ...facts, erased: false, reason: SKIPS[skipped!] };
   const { title, proves } = methodNamed(method);
   const { started_at: started, ended_at: ended, seconds } = disk;
   return {
     ...facts,
-    erased: true,
+    erased: isErased,
     // What is left on the disk is told apart by what the method proves.
     method: title,
     proves,
@@ -48,6 +49,7 @@ interface Subject {
 }
 function documentOf({ host, clock }: Context, { uuid, node, report, disks, fingerprint }: Subject): string {
   const { erase_request: request, erase_choice: choice, agent_version: agent } = node.driver_internal_info;
+  const isManual = node.target_provision_state === 'manageable';
   const document = {
     type: 'certificate of erasure',
     format: 1,
@@ -64,9 +66,18 @@ function documentOf({ host, clock }: Context, { uuid, node, report, disks, finge
       of_project: request?.project ?? null,
       request_id: request?.request_id ?? null,
       at: request?.requested_at ?? null,
-      erase: choice?.erase ?? null,
+      // A manual cleaning runs the steps of its own request.
+      erase: isManual ? null : (choice?.erase ?? null),
       keep: choice?.keep ?? [],
     },
+    released: request?.released
+      ? {
+          by_user: request.released.user,
+          of_project: request.released.project,
+          request_id: request.released.request_id,
+          at: request.released.requested_at,
+        }
+      : null,
     step: report.step,
     disks: disks.map(diskOf),
     reported_by: { agent: typeof agent === 'string' ? shortened(agent, MAX_NAME) : null, command: report.command },
@@ -96,8 +107,8 @@ export async function certifyErasure(task: NodeTask, report: ErasureReport): Pro
   const key = await signingKey(context.options['erasure.signing_key'], context.random);
   const uuid = newUuid(context.random);
   const document = documentOf(context, { uuid, node, report: { ...report, command }, disks, fingerprint: key.fingerprint });
-  const erased = disks.filter(({ method }) => method !== null);
-  const skipped = disks.length - erased.length;
+  const erased = disks.filter(hasErasedData);
+  const skipped = disks.filter(({ method }) => method === null).length;
   const isNew = await context.store.erasures.issue({
     uuid,
     node_uuid: node.uuid,
@@ -115,7 +126,11 @@ export async function certifyErasure(task: NodeTask, report: ErasureReport): Pro
     public_key: key.publicKey,
     key_fingerprint: key.fingerprint,
   });
-  if (isNew) note(task, `Certificate of erasure ${uuid}: ${erased.length} disks erased by ${report.step}, ${skipped} left as they were`);
+  if (isNew)
+    note(
+      task,
+      `Certificate of erasure ${uuid}: ${erased.length} of ${disks.length} disks erased by ${report.step}, ${skipped} left as they were`,
+    );
 }
 
 const DAY_MS = 86_400_000;

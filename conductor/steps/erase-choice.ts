@@ -12,7 +12,7 @@ import type { RunbookSteps } from './automated-runbook';
 import { inOrder, offeredSteps, stepId, type RequestedStep } from './steps';
 
 /** Who asked for the cleaning, and what was on the machine, for certificates. */
-export function eraseRequest({ context, node }: NodeTask): InternalChanges {
+function eraseRequest({ context, node }: NodeTask): InternalChanges {
   const { origin, clock } = context;
   return {
     erase_request: {
@@ -26,11 +26,17 @@ export function eraseRequest({ context, node }: NodeTask): InternalChanges {
     },
   };
 }
-/** After a cleaning that has ended well. @param automated a manual one keeps the choice: it was made for the automated one */
-export const withoutErase = (automated: boolean): InternalChanges => ({
-  erase_request: undefined,
-  ...(automated ? { erase_choice: undefined } : {}),
-});
+/** The same for a cleaning of a machine that may have been released before: what was on it then, and who released it, stay known. */
+export function laterEraseRequest(task: NodeTask): InternalChanges {
+  const own = eraseRequest(task).erase_request!;
+  const { erase_request: before } = task.node.driver_internal_info;
+  if (before === undefined) return { erase_request: own };
+  const { released, instance_uuid, instance_name, lessee, ...releaser } = before;
+  return { erase_request: { ...own, instance_uuid, instance_name, lessee, released: released ?? releaser } };
+}
+/** After a cleaning that has ended well. A manual one leaves what the automated one needs. */
+export const withoutErase = ({ driver_internal_info: info }: NodeRecord, automated: boolean): InternalChanges =>
+  automated ? { erase_request: undefined, erase_choice: undefined } : info.erase_request?.released ? {} : { erase_request: undefined };
 
 /** Throws InvalidParameterValue unless the node's driver or its agent has the step, as far as that is known. */
 function checkOffered({ node, driver, context }: NodeTask, choice: EraseChoice): void {
@@ -59,7 +65,7 @@ async function checkKept({ context, node }: NodeTask, keep: NonNullable<Provisio
  * @param otherwise without a choice: `forget` an earlier one, or `stay` with it, as after a cleaning that failed
  */
 export async function admitErase(task: NodeTask, { erase, keep }: ProvisionArgs, otherwise: 'forget' | 'stay'): Promise<InternalChanges> {
-  const request = eraseRequest(task);
+  const request = otherwise === 'stay' ? laterEraseRequest(task) : eraseRequest(task);
   if (erase === undefined && keep === undefined) return otherwise === 'stay' ? request : { ...request, erase_choice: undefined };
   // Another process may have checked less.
   const wrong = [erase === undefined ? undefined : eraseProblem(erase), keep === undefined ? undefined : keepProblem(keep)];

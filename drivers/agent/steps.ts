@@ -91,7 +91,7 @@ async function execute(task: Task, agent: AgentClient, kind: AgentStepKind, step
   try {
     const { node, ports } = view(task, kind === 'deploy');
     await agent.command(`${kind}.execute_${kind}_step`, {
-      ...withSettings(task, kind, step, isEraseStep(step) ? withPsids(node, task.node) : node),
+      ...withSettings(task, kind, step, isEraseStep(step) ? withPsids(node, step, task.node) : node),
       ports,
       [`${kind}_version`]: task.node.driver_internal_info['hardware_manager_version'] ?? null,
     });

@@ -1,4 +1,6 @@
 /** The node and its ports as sent to the agent: complete, but without secrets. */
+import { MANAGER_NAME } from '../../model/agent/manager';
+import { isObject } from '../../model/json';
 import type { JsonObject, NodeRecord, PortRecord } from '../../model/records';
 import { OPAL_PSIDS } from '../common/erase-request';
 
@@ -30,10 +32,16 @@ function withKept(properties: JsonObject, node: NodeRecord): JsonObject {
     ? properties
     : { ...properties, skip_block_devices: [...(Array.isArray(skipped) ? (skipped as readonly unknown[]) : []), ...keep] };
 }
-/** The view with the PSIDs of the disks, for the agent that erases them. */
-export function withPsids(view: JsonObject, { driver_info: info }: NodeRecord): JsonObject {
-  const psids = info[OPAL_PSIDS] ?? null;
-  return psids === null ? view : { ...view, driver_info: { ...(view['driver_info'] as JsonObject), [OPAL_PSIDS]: psids } };
+/** Steps of our agent that use PSIDs. */
+const WITH_PSIDS: readonly string[] = ['erase_devices', 'erase_devices_express'];
+/** The view with the PSIDs of the disks, if the step uses them. Other agents would only log them. */
+export function withPsids(view: JsonObject, { step }: { readonly step: string }, node: NodeRecord): JsonObject {
+  const psids = node.driver_info[OPAL_PSIDS] ?? null;
+  const { hardware_manager_version: managers } = node.driver_internal_info;
+  const isOurs = isObject(managers) && Object.hasOwn(managers, MANAGER_NAME);
+  return psids === null || !isOurs || !WITH_PSIDS.includes(step)
+    ? view
+    : { ...view, driver_info: { ...(view['driver_info'] as JsonObject), [OPAL_PSIDS]: psids } };
 }
 
 export const portForAgent = (port: PortRecord): JsonObject => without(port, ['revision']);

@@ -141,6 +141,9 @@ export type EraseMethodName = keyof typeof ERASE_METHODS;
 export const methodNamed = (name: EraseMethodName): EraseMethod => ERASE_METHODS[name];
 export const titleOf = (name: EraseMethodName): string => ERASE_METHODS[name].title;
 
+/** Whether the data of a disk is gone: not if only its metadata was wiped. */
+export const hasErasedData = ({ method }: Pick<ErasedDisk, 'method'>): boolean => method !== null && method !== 'metadata';
+
 /** Why a disk was left as it was. */
 export const SKIPS = {
   kept: 'The request names it among the disks to keep.',

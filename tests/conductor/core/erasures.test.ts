@@ -41,14 +41,20 @@ const DISKS = [
   disk('/dev/nvme0n1', { method: 'nvme-sanitize-crypto', overwrite_seconds: 900, ...TOOK }),
   disk('/dev/sdb', { skipped: 'kept' }),
 ];
-function releasing(keyName = 'key.pem', choice: object | null = { erase: 'full', keep: [{ name: '/dev/sdb' }] }) {
+function releasing(
+  keyName = 'key.pem',
+  choice: object | null = { erase: 'full', keep: [{ name: '/dev/sdb' }] },
+  node: object = {},
+  request: typeof REQUEST & { readonly released?: Omit<typeof REQUEST, 'instance_uuid' | 'instance_name' | 'lessee'> } = REQUEST,
+) {
   const issued: NewErasure[] = [];
   const events: string[] = [];
   const { task } = flowTask({
     node: {
       owner: 'owner',
       lessee: null,
-      driver_internal_info: { erase_request: REQUEST, agent_version: 'bloomery-agent 1', ...(choice ? { erase_choice: choice } : {}) },
+      ...node,
+      driver_internal_info: { erase_request: request, agent_version: 'bloomery-agent 1', ...(choice ? { erase_choice: choice } : {}) },
     },
     options: {
       'erasure.signing_key': join(folder, keyName),
@@ -116,7 +122,7 @@ it('certifies what the agent reports of each disk, once for each command', async
     reported_by: { agent: 'bloomery-agent 1', command: 'c1' },
     issued_by: { conductor: 'here', key: certificate.key_fingerprint },
   });
-  expect(events).toEqual([`Certificate of erasure ${certificate.uuid}: 1 disks erased by deploy.erase_devices, 1 left as they were`]);
+  expect(events).toEqual([`Certificate of erasure ${certificate.uuid}: 1 of 2 disks erased by deploy.erase_devices, 1 left as they were`]);
 });
 
 it.each<[string, unknown, string]>([
@@ -128,6 +134,26 @@ it.each<[string, unknown, string]>([
   await certifyErasure(task, report(result, command));
   expect(issued).toEqual([]);
   expect(events).toEqual(['The agent reported no result for each disk of step deploy.erase_devices: there is no certificate of erasure']);
+});
+
+it('counts no disk as erased whose metadata alone was wiped', async () => {
+  const { task, issued } = releasing();
+  await certifyErasure(task, report({ erased_disks: [disk('/dev/sda', { method: 'metadata', ...TOOK })] }));
+  expect(issued).toMatchObject([{ erased: 0, skipped: 0, serials: [] }]);
+  expect(JSON.parse(issued[0]!.document)).toMatchObject({
+    disks: [{ name: '/dev/sda', erased: false, proves: expect.any(String) as string }],
+  });
+});
+
+it('tells who released a machine from who cleaned it later, and a manual cleaning from the choice for the automated one', async () => {
+  const later = { ...REQUEST, user: 'operator', released: { user: 'alice', project: 'p', request_id: 'req-0', requested_at: 'then' } };
+  const { task, issued } = releasing('key.pem', undefined, { target_provision_state: 'manageable' }, later);
+  await certifyErasure(task, report({ erased_disks: DISKS }));
+  expect(JSON.parse(issued[0]!.document)).toMatchObject({
+    instance: { uuid: 'i', lessee: 'tenant' },
+    requested: { by_user: 'operator', erase: null, keep: [{ name: '/dev/sdb' }] },
+    released: { by_user: 'alice', of_project: 'p', request_id: 'req-0', at: 'then' },
+  });
 });
 
 it('adds nothing to the history of a cleaning that nobody chose, if steps are not recorded there', async () => {
