@@ -194,8 +194,8 @@ export interface StepArgument {
   readonly required?: boolean;
   /** The JSON type; absent: any. Other types are refused before the machine is touched. Clients do not see it. */
   readonly type?: 'string' | 'integer' | 'boolean' | 'list' | 'object';
-  /** What is wrong with a value; undefined: nothing. Such values are refused as those of other types. */
-  readonly problem?: (value: unknown) => string | undefined;
+  /** What is wrong with a value beside the step's other arguments; undefined: nothing. Such values are refused as those of other types. */
+  readonly problem?: (value: unknown, args: JsonObject) => string | undefined;
 }
 export interface Step {
   readonly step: string;

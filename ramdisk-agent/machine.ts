@@ -1,5 +1,4 @@
 /** The context of commands and steps: the machine, and its node. */
-import { keepOf, keptDisks } from '../model/agent/erasure';
 import { rootDisk } from '../model/agent/root-disk';
 import { concerning, describeDisks } from '../model/agent/subject';
 import { retry, type Clock } from '../model/clock';
@@ -19,6 +18,7 @@ import type { Parameters as Settings } from './parameters';
 import type { RaidHost } from './raid/arrays';
 import type { RootVolumes } from './raid/configuration';
 import { rootCandidates } from './raid/root';
+import { untouchable } from './raid/untouchable';
 
 export interface Machine extends HostEnvironment {
   readonly parameters: Settings;
@@ -67,7 +67,7 @@ export const openDisk = (machine: Machine, disk: Parameters<typeof openToWrite>[
   openToWrite(disk, {
     ...patience(machine),
     media: mediaOf(machine),
-    kept: keptDisks(disksOf(machine), keepOf(machine.state.node)).kept.map(({ name }) => name),
+    kept: [...untouchable(machine.tree, disksOf(machine), machine.state.node)],
     protectsShared: protectsShared(machine.parameters.guardSharedStorage, machine.state.node),
   });
 

@@ -81,7 +81,7 @@ function argumentProblem(step: StepRecord, { args: known, checks }: Offer): stri
       return `.${name}: the step ${stepId(step)} has no such argument. Its arguments: ${listed(Object.keys(known))}`;
     const { type, problem } = known[name]!;
     if (type !== undefined && !isOfType(type, value)) return `.${name}: it must be of the type ${type}`;
-    const wrong = problem?.(value);
+    const wrong = problem?.(value, step.args);
     if (wrong !== undefined) return `.${name}: it ${wrong}`;
   }
   const given: JsonObject = Object.fromEntries(

@@ -196,7 +196,7 @@ export function checkArguments(driver: Driver, kind: StepKind, asked: readonly R
       return Object.entries(step.args ?? {}).flatMap(([name, value]) => {
         const { type, problem } = known[name] ?? { description: '' };
         if (type !== undefined && !IS[type](value)) return [`${kind} step ${showStep(step)} needs ${type} as its argument ${name}`];
-        const wrong = problem?.(value);
+        const wrong = problem?.(value, step.args ?? {});
         return wrong === undefined ? [] : [`the argument ${name} of ${kind} step ${showStep(step)} ${wrong}`];
       });
     });

@@ -32,7 +32,8 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, Setting>>>> = {
   'deploy.erase_devices': {
     iterations: erasing('agent_erase_devices_iterations', 'shred_random_overwrite_iterations', 'Passes of random data.', {
       type: 'integer',
-      problem: numberFrom(0, 100),
+      problem: (value, { zeroize }) =>
+        value === 0 && zeroize === false ? 'must be above 0 where zeroize is false: nothing would be written' : numberFrom(0, 100)(value),
     }),
     zeroize: erasing('agent_erase_devices_zeroize', 'shred_final_overwrite_with_zeros', 'Whether zeros are written after these passes.', {
       type: 'boolean',

@@ -149,7 +149,7 @@ export const SKIPS = {
   kept: 'The request names it among the disks to keep.',
   skip_block_devices: 'The node names it in skip_block_devices.',
   'read-only': 'It is write-protected.',
-  array: 'It belongs to an array: the array is in this list, or stays.',
+  array: 'It is an array that stays, or it carries members of arrays: of those, only the arrays are erased, or stay.',
   medium: 'The ramdisk was booted from it.',
 } as const;
 export type Skip = keyof typeof SKIPS;

@@ -24,7 +24,7 @@ interface Patience extends Omit<StallLimit, 'stat'> {
 interface Guard extends Patience {
   /** Disks that carry what the ramdisk is booted from or configured by. */
   readonly media: readonly string[];
-  /** Disks that the request which released the machine keeps. */
+  /** Disks and arrays that stay: for the request which released the machine, or for skip_block_devices (raid/untouchable.ts). */
   readonly kept: readonly string[];
   /** False: the operator allows that shared storage is erased. */
   readonly protectsShared: boolean;
@@ -77,7 +77,10 @@ export const isReadOnly = (tree: Tree, disk: OpenedDisk): boolean => attribute(t
 export async function openToWrite(disk: OpenedDisk, guard: Guard): Promise<Device> {
   const { tree, run, media, kept, protectsShared } = guard;
   if (kept.includes(disk.name))
-    throw new AgentError('ProtectedDeviceError', `Device ${disk.name} is to be kept, as the request says that released the machine`);
+    throw new AgentError(
+      'ProtectedDeviceError',
+      `Device ${disk.name} is to be kept, as the request says that released the machine, or skip_block_devices`,
+    );
   if (media.includes(disk.name)) throw refusal(disk.name, 'medium of the ramdisk');
   if (isReadOnly(tree, disk)) throw new AgentError('CommandExecutionError', `Device ${disk.name} is write-protected`);
   const device = await openDevice({ ...deviceOf(disk, guard), mode: 'write', run });

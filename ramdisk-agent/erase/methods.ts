@@ -78,6 +78,8 @@ const MiB = 2 ** 20;
 async function overwrite(device: Device, { disk, settings, random, progress }: Erasing): Promise<void> {
   const rounds = Math.max(0, Number(settings['agent_erase_devices_iterations'] ?? 1));
   const zeros = settings['agent_erase_devices_zeroize'] !== false;
+  // NaN is no pass either.
+  if (!(rounds > 0) && !zeros) throw new Error('there is nothing to write: the settings ask for no pass of random data, and for no zeros');
   const total = (rounds + (zeros ? 1 : 0)) * disk.size;
   for (let round = 0; round < rounds; round++) {
     for (let position = 0; position < disk.size; position += MiB) {

@@ -33,8 +33,10 @@ export interface RaidArray {
   readonly uuid: string | null;
   /** Disks and partitions, in the array's order: /dev/sda1. */
   readonly members: readonly string[];
-  /** The disks that the members are on, each once: /dev/sda. */
+  /** The disks that it stands on at any depth, each once: /dev/sda. Arrays are not among them. */
   readonly holders: readonly string[];
+  /** All that it stands on at any depth: these disks, and the arrays between. */
+  readonly below: readonly string[];
 }
 
 const blockOf = (device: string): string => device.slice('/dev/'.length).replaceAll('/', '!');
@@ -75,6 +77,33 @@ function membersOf(tree: Tree, array: string): readonly string[] {
     .map((name) => name.slice('dev-'.length));
 }
 
+/** What a disk or an array is made of; empty: it stands on nothing. The paths of a multipath device are the disk itself. */
+const partsOf = (tree: Tree, block: string): readonly string[] => {
+  if (tree.text(`/sys/block/${block}/md/array_state`) !== null) return membersOf(tree, block);
+  return isPath(tree, block) ? [] : tree.list(`/sys/block/${block}/slaves`);
+};
+/** All that a block stands on, at any depth, in the order of its members. */
+function blocksBelow(tree: Tree, block: string, found = new Set<string>()): ReadonlySet<string> {
+  for (const part of partsOf(tree, block)) {
+    const disk = diskOf(tree, part);
+    if (found.has(disk)) continue;
+    found.add(disk);
+    blocksBelow(tree, disk, found);
+  }
+  return found;
+}
+
+/** The arrays with what they stand on, as far as /sys tells it: no program runs. */
+export const arrayStacks = (tree: Tree): readonly Pick<RaidArray, 'name' | 'holders' | 'below'>[] =>
+  arrayBlocks(tree).map((block) => {
+    const below = [...blocksBelow(tree, block)];
+    return {
+      name: deviceOf(block),
+      holders: below.filter((each) => partsOf(tree, each).length === 0).map(deviceOf),
+      below: below.map(deviceOf),
+    };
+  });
+
 async function factsOf(run: Run, name: string): Promise<ReadonlyMap<string, string>> {
   const text = await detailsOf(run, name).catch(() => '');
   return new Map(
@@ -87,16 +116,14 @@ async function factsOf(run: Run, name: string): Promise<ReadonlyMap<string, stri
 
 export async function arraysOf({ tree, run }: Pick<RaidHost, 'tree' | 'run'>): Promise<readonly RaidArray[]> {
   const found: RaidArray[] = [];
-  for (const block of arrayBlocks(tree)) {
-    const details = await factsOf(run, deviceOf(block));
-    const members = membersOf(tree, block);
+  for (const stack of arrayStacks(tree)) {
+    const details = await factsOf(run, stack.name);
     found.push({
-      name: deviceOf(block),
+      ...stack,
       // `host:name`, or `name`
       volume: details.get('MD_NAME')?.replace(/^.*:/, '') || null,
       uuid: details.get('MD_UUID')?.replaceAll(':', '') ?? null,
-      members: members.map(deviceOf),
-      holders: [...new Set(members.map((member) => deviceOf(diskOf(tree, member))))],
+      members: membersOf(tree, blockOf(stack.name)).map(deviceOf),
     });
   }
   return found;

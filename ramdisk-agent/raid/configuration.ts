@@ -3,7 +3,6 @@ import type { JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
 import { describeDisk, concerning } from '../../model/agent/subject';
 import { reasonOf } from '../../model/errors';
-import { usableDisks } from '../../model/agent/root-disk';
 import {
   bootOf,
   ESP_VOLUME,
@@ -24,6 +23,7 @@ import { bootMode } from '../inventory/inventory';
 import { arraysOf, assembleArrays, holderOf, isArray, loadModules, type RaidArray, type RaidHost, releaseHolders } from './arrays';
 import { addMember, createArray } from './mdadm';
 import { isMember } from './members';
+import { untouchable } from './untouchable';
 
 const raidError = (details: string): AgentError => new AgentError('SoftwareRAIDError', details);
 
@@ -31,21 +31,28 @@ const raidError = (details: string): AgentError => new AgentError('SoftwareRAIDE
 type Fate = 'delete' | 'wipe' | 'keep';
 /**
  * Arrays whose names are in `properties.skip_block_devices` stay as they are. Those that share a disk with them stay too, without their
- * content, since their partitions are part of the table that stays; but what boots the machine keeps its content. An array that has a member
- * on a disk in that list is not touched.
+ * content, since their partitions are part of the table that stays; but what boots the machine keeps its content, and so do the arrays that
+ * an array with its content is made of, or is part of.
+ * @param untouched what is not touched (untouchable.ts)
  */
-export function fatesOf(arrays: readonly RaidArray[], node: JsonObject, skipped: readonly string[]): ReadonlyMap<RaidArray, Fate> {
+export function fatesOf(arrays: readonly RaidArray[], node: JsonObject, untouched: ReadonlySet<string>): ReadonlyMap<RaidArray, Fate> {
   const names = keptVolumes(node);
   const fates = new Map<RaidArray, Fate>(
     arrays.map((array) => [
       array,
-      (array.volume !== null && names.includes(array.volume)) || array.holders.some((disk) => skipped.includes(disk)) ? 'keep' : 'delete',
+      (array.volume !== null && names.includes(array.volume)) || untouched.has(array.name) ? 'keep' : 'delete',
     ]),
   );
   for (let changed = true; changed;) {
     changed = false;
+    const kept = arrays.filter((array) => fates.get(array) === 'keep');
     const stay = new Set(arrays.filter((array) => fates.get(array) !== 'delete').flatMap(({ holders }) => holders));
     for (const array of arrays) {
+      if (fates.get(array) !== 'keep' && kept.some((other) => isStacked(array, other))) {
+        fates.set(array, 'keep');
+        changed = true;
+        continue;
+      }
       if (fates.get(array) !== 'delete' || !array.holders.some((disk) => stay.has(disk))) continue;
       fates.set(array, array.volume === ESP_VOLUME ? 'keep' : 'wipe');
       changed = true;
@@ -54,15 +61,14 @@ export function fatesOf(arrays: readonly RaidArray[], node: JsonObject, skipped:
   return fates;
 }
 
-/** The disks that may be changed, without arrays: those that `skip_block_devices` does not name. */
-const usable = (host: RaidHost, node: JsonObject): readonly FoundDisk[] =>
-  usableDisks(host.disks(), node).filter((disk) => !isArray(disk) && !isReadOnly(host.tree, disk));
-function skippedBy(host: RaidHost, node: JsonObject): readonly string[] {
-  const names = new Set(usableDisks(host.disks(), node).map(({ name }) => name));
-  return host
-    .disks()
-    .map(({ name }) => name)
-    .filter((name) => !names.has(name));
+/** Whether one of two arrays is made of the other. */
+const isStacked = (one: RaidArray, other: RaidArray): boolean => one.below.includes(other.name) || other.below.includes(one.name);
+
+const untouchedBy = (host: RaidHost, node: JsonObject): ReadonlySet<string> => untouchable(host.tree, host.disks(), node);
+/** The disks that may be changed, without arrays. */
+function usable(host: RaidHost, node: JsonObject): readonly FoundDisk[] {
+  const untouched = untouchedBy(host, node);
+  return host.disks().filter((disk) => !untouched.has(disk.name) && !isArray(disk) && !isReadOnly(host.tree, disk));
 }
 
 async function withDevice<T>(host: RaidHost, disk: FoundDisk, work: (device: Device) => Promise<T>): Promise<T> {
@@ -88,7 +94,7 @@ export async function deleteConfiguration(host: RaidHost, node: JsonObject): Pro
   await assembleArrays(host);
   for (let pass = 1; ; pass++) {
     const arrays = await arraysOf(host);
-    const fates = fatesOf(arrays, node, skippedBy(host, node));
+    const fates = fatesOf(arrays, node, untouchedBy(host, node));
     const doomed = arrays.filter((array) => fates.get(array) === 'delete');
     const disks = await disksToWipe(host, node, arrays, fates);
     if (doomed.length === 0 && disks.length === 0 && (pass > 1 || !arrays.some((array) => fates.get(array) === 'wipe'))) return null;
@@ -211,7 +217,7 @@ async function volumesToLeave(host: RaidHost, node: JsonObject, wanted: readonly
     throw raidError(
       "A Software RAID device detected that does not have a volume name. This is not allowed because there is a volume_name hint in the property 'skip_block_devices'.",
     );
-  const fates = fatesOf(arrays, node, skippedBy(host, node));
+  const fates = fatesOf(arrays, node, untouchedBy(host, node));
   const strange = arrays.filter((array) => {
     const fate = fates.get(array)!;
     return fate === 'delete' || !(wanted.includes(array.volume!) || (array.volume === ESP_VOLUME && fate === 'keep'));

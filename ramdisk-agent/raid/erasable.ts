@@ -4,34 +4,27 @@ import type { FoundDisk } from '../inventory/disks';
 import { arraysOf, hasArrays, isArray, releaseHolders, type RaidHost } from './arrays';
 import { emptyArray, fatesOf } from './configuration';
 import { wantsArrays } from './root';
+import { untouchable } from './untouchable';
 import { isReadOnly } from '../disk/guard';
 
 /**
  * Those of the disks that are erased themselves. Where the node has software RAID, its arrays are erased, and not the disks that they are on.
- * Other arrays are leftovers: they are stopped, and their disks erased. Throws ProtectedDeviceError before it stops one.
+ * Other arrays are leftovers: they are stopped, and their disks erased. What is untouchable stays (untouchable.ts). Throws ProtectedDeviceError before it stops one.
  */
 export async function erasableDisks(host: RaidHost, node: JsonObject, disks: readonly FoundDisk[]): Promise<readonly FoundDisk[]> {
   if (!hasArrays(host.tree)) return disks;
   const arrays = await arraysOf(host);
+  const untouched = untouchable(host.tree, host.disks(), node);
   if (wantsArrays(node)) {
-    const usable = new Set(disks.map(({ name }) => name));
-    const fates = fatesOf(
-      arrays,
-      node,
-      host.disks().flatMap(({ name }) => (usable.has(name) ? [] : [name])),
-    );
-    const members = new Set(arrays.flatMap(({ holders }) => holders));
+    const fates = fatesOf(arrays, node, untouched);
+    const members = new Set(arrays.flatMap(({ below }) => below));
     for (const name of members) host.log.info(`Skipping erasure of RAID member device ${name}`);
     const staying = new Set(arrays.filter((array) => fates.get(array) !== 'delete').map(({ name }) => name));
-    return disks.filter(({ name }) => !members.has(name) && !staying.has(name));
+    return disks.filter(({ name }) => !members.has(name) && !staying.has(name) && !untouched.has(name));
   }
-  const usable = new Set(disks.map(({ name }) => name));
-  // An array that has a member on another disk stays.
-  const staying = arrays.filter(({ holders }) => holders.some((holder) => !usable.has(holder)));
-  const kept = new Set(staying.flatMap(({ name, holders }) => [name, ...holders]));
-  const erased = disks.filter((disk) => !kept.has(disk.name) && !isArray(disk));
+  const erased = disks.filter((disk) => !untouched.has(disk.name) && !isArray(disk));
   for (const disk of erased) if (!isReadOnly(host.tree, disk)) await (await host.open(disk)).close();
-  for (const array of arrays) if (!kept.has(array.name)) await emptyArray(host, array);
+  for (const array of arrays) if (!untouched.has(array.name)) await emptyArray(host, array);
   for (const disk of erased) await releaseHolders(host, disk.name);
   return erased;
 }

@@ -44,7 +44,7 @@ export async function installEspArray(host: RaidHost, array: RaidArray, root: Fo
     const table = await readPartitions(device);
     const system = table?.partitions.find((partition) => partition.type === EFI_SYSTEM[table.label]);
     const fat = system ? await readFat(device, system.start) : null;
-    const existing = (await arraysOf(host)).find(({ volume }) => volume === ESP_VOLUME);
+    const existing = (await arraysOf(host)).find((each) => each.volume === ESP_VOLUME && isOnSameDisks(each, array));
     // An earlier attempt may have moved the files.
     if (!fat && !existing) {
       const text = `No EFI partition could be detected on device ${root.name}. Are you using a UEFI-compatible image?`;
@@ -71,6 +71,9 @@ export async function installEspArray(host: RaidHost, array: RaidArray, root: Fo
     await device.close();
   }
 }
+/** Those of other disks are another system's. */
+const isOnSameDisks = (one: RaidArray, other: RaidArray): boolean =>
+  one.name !== other.name && one.holders.length === other.holders.length && one.holders.every((disk) => other.holders.includes(disk));
 async function format(host: RaidHost, { name }: RaidArray, { label, serial }: Fat): Promise<void> {
   const disk = host.disks().find((candidate) => candidate.name === name);
   if (!disk) throw new Error(`${name} has gone`);
@@ -87,14 +90,17 @@ const FAT_HEAD = 64 * 1024;
 async function createEspArray(host: RaidHost, { holders }: RaidArray): Promise<RaidArray> {
   const { run, tree } = host;
   const members: string[] = [];
+  const taken = new Set((await arraysOf(host)).flatMap((array) => array.members));
   for (const [index, holder] of holders.entries()) {
     const disk = host.disks().find(({ name }) => name === holder);
     if (!disk) throw new Error(`${holder} has gone`);
     const device = await host.open(disk);
     try {
       const name = `uefi-holder-${index}`;
-      // That of an attempt that was interrupted
-      const earlier = (await readPartitions(device))?.partitions.find((partition) => partition.name === name);
+      // That of an attempt that was interrupted, and of no array
+      const earlier = (await readPartitions(device))?.partitions.find(
+        (partition) => partition.name === name && !taken.has(partitionOf(host, holder, partition.number)),
+      );
       const added = earlier ?? (await addToGpt(device, { size: ESP_SIZE, type: EFI_SYSTEM.gpt, name }, host.newUuid()));
       await device.zero(added.start, FAT_HEAD);
       await device.zero(added.start + added.size - FAT_HEAD, FAT_HEAD);

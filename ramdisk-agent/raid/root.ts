@@ -2,8 +2,9 @@
 import type { JsonObject } from '../../model/records';
 import { hasSoftwareVolumes, keptVolumes } from '../../model/agent/software-raid';
 import type { FoundDisk } from '../inventory/disks';
-import { arraysOf, hasArrays, isArray, type RaidHost } from './arrays';
+import { arraysOf, hasArrays, isArray, type RaidArray, type RaidHost } from './arrays';
 import { fatesOf, type RootVolumes } from './configuration';
+import { untouchable } from './untouchable';
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 
@@ -28,15 +29,13 @@ export async function rootCandidates(
   const hasHints = Object.keys(object(hints)).length > 0;
   const arrays = await arraysOf(host);
   const isRoot = new Map([...(hasHints ? [] : configuredRoots(arrays, node)), ...created]);
-  const root = disks.find(({ name }) => isRoot.get(name) === true);
+  const untouched = untouchable(host.tree, disks, node);
+  const fates = fatesOf(arrays, node, untouched);
+  const namesOf = (of: readonly RaidArray[]): readonly string[] => of.flatMap(({ name, below }) => [name, ...below]);
+  const staying = new Set([...untouched, ...namesOf(arrays.filter((array) => fates.get(array) === 'keep'))]);
+  const root = disks.find(({ name }) => isRoot.get(name) === true && !staying.has(name));
   if (root) return { root };
-  const fates = fatesOf(arrays, node, []);
-  const excluded = new Set(
-    arrays.flatMap((array) => {
-      if (isRoot.get(array.name) === false) return [array.name, ...array.holders];
-      return keptVolumes(node).length > 0 && fates.get(array) === 'keep' ? [array.name, ...array.holders] : [];
-    }),
-  );
+  const excluded = new Set([...staying, ...namesOf(arrays.filter(({ name }) => isRoot.get(name) === false))]);
   const isLeftover = (disk: FoundDisk): boolean => node['uuid'] !== undefined && !hasHints && !wantsArrays(node) && isArray(disk);
   return { disks: disks.filter((disk) => !excluded.has(disk.name) && !isLeftover(disk)) };
 }

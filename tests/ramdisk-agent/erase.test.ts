@@ -146,6 +146,13 @@ it('eraseDisk leaves random bytes with agent_erase_devices_zeroize = false', asy
   expect(await erase({}, {}, { agent_erase_devices_zeroize: false })).toMatchObject({ error: undefined, zeroed: false });
 });
 
+it.each([0, -1, 'many'])('eraseDisk fails where there is nothing to write: %p passes and no zeros', async (iterations) => {
+  const settings = { agent_erase_devices_iterations: iterations, agent_erase_devices_zeroize: false };
+  const { error, result } = await erase({}, {}, settings);
+  expect(result).toBeUndefined();
+  expect(error).toMatchObject({ type: 'BlockDeviceEraseError', details: expect.stringContaining('there is nothing to write') as string });
+});
+
 it.each<[string, Parameters<typeof erase>, RegExp]>([
   [
     'a format that fails',

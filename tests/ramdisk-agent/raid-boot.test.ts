@@ -149,6 +149,14 @@ describe('installEspArray', () => {
     expect(machine.ran.some((line) => line.startsWith('mdadm --create'))).toBe(false);
   });
 
+  it('makes system partitions of its own beside those of another system', async () => {
+    const { machine, host, array, root } = await mirror({ boot_mode: 'uefi' }, { 'EFI/BOOT/BOOTX64.EFI': 'loader' });
+    machine.leave('md9', { name: 'esp', uuid: '9', members: ['sdx1', 'sdy1'] });
+    await installEspArray(host, array, root);
+    expect(machine.ran.filter((line) => line.startsWith('mkfs.vfat'))).toEqual(['mkfs.vfat -n BOOT -i 1234abcd /dev/md1']);
+    expect(machine.ran.some((line) => line.startsWith('efibootmgr') && line.includes('/dev/sdx'))).toBe(false);
+  });
+
   it('keeps the files of the image if they have no loader', async () => {
     const { machine, host, array, root } = await mirror({ boot_mode: 'uefi' }, { 'readme.txt': 'x' });
     await expect(installEspArray(host, array, root)).rejects.toThrow(

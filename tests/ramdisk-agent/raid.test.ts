@@ -192,11 +192,16 @@ it('fatesOf: what shares a disk with a volume that stays, stays, but only the sy
     volume,
     uuid: null,
     members: [],
-    holders: disks,
+    holders: disks.filter((disk) => !disk.startsWith('/dev/')),
+    below: disks,
   });
   const arrays = [array('data', 'a', 'b'), array('root', 'b', 'c'), array('esp', 'c'), array('more', 'c', 'd'), array('other', 'e')];
-  const fates = fatesOf(arrays, { properties: { skip_block_devices: [{ volume_name: 'data' }] } }, []);
+  const fates = fatesOf(arrays, { properties: { skip_block_devices: [{ volume_name: 'data' }] } }, new Set());
   expect(arrays.map((each) => fates.get(each))).toEqual(['keep', 'wipe', 'keep', 'wipe', 'delete']);
+  // An array below or above one with its content has its content too.
+  const stacked = [array('below', 'a'), array('data', '/dev/below', 'a'), array('above', '/dev/data', '/dev/below', 'a', 'b')];
+  const all = fatesOf(stacked, { properties: { skip_block_devices: [{ volume_name: 'data' }] } }, new Set());
+  expect(stacked.map((each) => all.get(each))).toEqual(['keep', 'keep', 'keep']);
 });
 
 it.each<[string, number, number, string, boolean]>([

@@ -3,6 +3,7 @@ import {
   allowedSteps,
   argumentsOf,
   automatedSteps,
+  checkArguments,
   checkRequestedSteps,
   cleanPriorities,
   deploySteps,
@@ -13,6 +14,7 @@ import {
   type RequestedStep,
 } from '../../../conductor/steps/steps';
 import { savedList } from '../../../conductor/steps/step-position';
+import type { JsonObject } from '../../../model/records';
 import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces';
 import { conductorOptions } from '../../support/conductor';
 import { interfacesOf, newMachine } from '../../support/machine';
@@ -78,6 +80,16 @@ it('knows the arguments that the driver adds to a step of the agent, and saves t
   const speed = { description: 'How fast' };
   expect(argumentsOf(offer({ ...shred, argsinfo: { speed } }))).toEqual({ passes: { description: 'How often' }, speed });
   expect(savedList('clean', [offer(shred)], 0)).toEqual({ clean_steps: [shred], clean_step_index: 0 });
+});
+
+it('checks an argument beside the others of its step', () => {
+  const own = driver();
+  const problem = (value: unknown, { zeros }: object & { zeros?: unknown }) => (value === 0 && zeros === false ? 'is wrong' : undefined);
+  const agentArguments = { 'deploy.shred': { passes: { description: '', problem }, zeros: { description: '' } } };
+  const adding: Driver = { ...own, deploy: { ...own.deploy, agentArguments } };
+  const check = (args: JsonObject): void => checkArguments(adding, 'clean', [{ interface: 'deploy', step: 'shred', args }]);
+  check({ passes: 0 });
+  expect(() => check({ passes: 0, zeros: false })).toThrow(/^the argument passes of clean step .* is wrong$/);
 });
 
 it('automated cleaning orders steps by the priorities of driver, agent and operator', () => {

@@ -1,3 +1,4 @@
+import { agentArguments } from '../../../drivers/agent/step-settings';
 import { agentSteps, onHeartbeat, runAgentStep } from '../../../drivers/agent/steps';
 import type { PlannedStep } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
@@ -106,6 +107,15 @@ describe('runAgentStep', () => {
       step: { args: {} },
       node: { driver_info: { agent_burnin_vm_timeout: 60, 'agent_burnin_vm_vm-bytes': '50%', redfish_username: 'root' } },
     });
+  });
+  it.each<[JsonObject, string | undefined]>([
+    [{ iterations: 0 }, undefined],
+    [{ iterations: 0, zeroize: true }, undefined],
+    [{ iterations: 1, zeroize: false }, undefined],
+    [{ iterations: 0, zeroize: false }, 'must be above 0 where zeroize is false: nothing would be written'],
+    [{ iterations: 101, zeroize: false }, 'must be from 0 to 100'],
+  ])('refuses an erasure that writes nothing: %j', (args, problem) => {
+    expect(agentArguments['deploy.erase_devices']!['iterations']!.problem!(args['iterations'], args)).toBe(problem);
   });
   it('sends an argument that the agent itself offers', async () => {
     const cached = { deploy: [{ ...erase, argsinfo: { iterations: { description: 'x' } } }] };
