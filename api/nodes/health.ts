@@ -85,7 +85,11 @@ type Counts = Readonly<Record<Severity, number>>;
 /** Counts as the caller sees the nodes of a project. */
 function countsOf(alerts: readonly ListedAlert[], now: number): Counts {
   const byNode = new Map<string, ListedAlert[]>();
-  for (const alert of alerts) byNode.set(alert.node_uuid, [...(byNode.get(alert.node_uuid) ?? []), alert]);
+  for (const alert of alerts) {
+    const ofNode = byNode.get(alert.node_uuid);
+    if (ofNode) ofNode.push(alert);
+    else byNode.set(alert.node_uuid, [alert]);
+  }
   const health = [...byNode.values()].map((ofNode) => healthOf(ofNode, now));
   const of = (severity: Severity): number => health.filter((word) => word === severity).length;
   return { warning: of('warning'), critical: of('critical') };
@@ -123,7 +127,8 @@ async function showAll(request: RequestOf<'showHealth'>, context: ApiContext): P
 }
 
 async function report(request: RequestOf<'reportHealthAlert'>, context: ApiContext): Promise<Answer> {
-  const { uuid } = await nodeOf(request, context, 'node:health:report');
+  const node = await nodeOf(request, context, 'node:health:report');
+  const { uuid } = node;
   const { query } = request;
   const { store, clock, random } = context;
   for (const name of ['source', 'subject', 'text', 'until'] as const) if (typeof query[name] === 'string') storableOf(name, query[name]);
@@ -133,6 +138,9 @@ async function report(request: RequestOf<'reportHealthAlert'>, context: ApiConte
   const known = await store.healthAlerts.findOpen(alert);
   if (!known && (await store.healthAlerts.countReports(uuid)) >= MAX_REPORTS)
     throw conflict(`Node ${uuid} has ${MAX_REPORTS} open reports: clear some of them first.`);
+  // Whoever changes a report can end it, by a time or by its severity.
+  if (known && known.reported_by !== asked.reported_by && !context.auth.allowed(request.caller, 'node:health:clear', node))
+    throw conflict(`Another user has an open report of node ${uuid} with this source and subject: use another subject.`);
   await store.healthAlerts.put([{ ...alert, uuid: newUuid(random) }], inHistory(context, request));
   const now = await store.healthAlerts.findOpen(alert);
   if (!now) throw notFound(`Node ${uuid} could not be found.`);

@@ -8,10 +8,15 @@ const KINDS: Readonly<Partial<Record<HardwareChange['component'], readonly [kind
   memory_module: ['memory', 'memory module'],
 };
 
-export const hardwareSignals = (changes: readonly HardwareChange[]): readonly Signal[] =>
-  changes.flatMap(({ kind, component, key }): readonly Signal[] => {
+/** Losses in one report. A machine that loses more has another trouble, and a hostile one invents them. */
+const MAX_LOSSES = 50;
+export const hardwareSignals = (changes: readonly HardwareChange[]): readonly Signal[] => {
+  let losses = 0;
+  return changes.flatMap(({ kind, component, key }): readonly Signal[] => {
     const known = KINDS[component];
     if (known === undefined || kind === 'changed') return [];
+    if (kind === 'vanished' && ++losses > MAX_LOSSES) return [];
     const [of, name] = known;
     return [{ source: 'hardware', kind: of, subject: `${name} ${key}`.slice(0, 100), states: kind === 'vanished' ? ['vanished'] : [] }];
   });
+};

@@ -106,11 +106,17 @@ const written = (from: string, text: string, at: string): string => `
 const THERE = `there AS MATERIALIZED (
     SELECT uuid FROM nodes WHERE uuid IN (SELECT node_uuid FROM given) ORDER BY uuid FOR KEY SHARE
   )`;
+/** Open alerts of a node, but for reports, which have a limit of their own: a machine may invent parts without end. */
+const MAX_OPEN = 256;
 const PUT = `
   WITH given AS (
-    SELECT * FROM json_to_recordset($1::json) AS given (uuid text, node_uuid text, source text, rule text, subject text, severity text,
-      text text, until timestamptz, reported_by text)
-  ), ${THERE}, latest AS (
+    SELECT *, row_number() OVER (PARTITION BY node_uuid ORDER BY severity, number) AS place
+    FROM ROWS FROM (json_to_recordset($1::json) AS (uuid text, node_uuid text, source text, rule text, subject text, severity text,
+      text text, until timestamptz, reported_by text)) WITH ORDINALITY
+      AS given (uuid, node_uuid, source, rule, subject, severity, text, until, reported_by, number)
+  ), ${THERE}, rooms AS MATERIALIZED (
+    SELECT there.uuid, ${MAX_OPEN} - (SELECT count(*) FROM health_alerts WHERE node_uuid = there.uuid AND cleared_at IS NULL) AS room FROM there
+  ), latest AS (
     SELECT DISTINCT ON (${KEY.map((name) => `health_alerts.${name}`).join(', ')}) health_alerts.*
     FROM health_alerts JOIN given ON ${sameKey('health_alerts', 'given')}
     ORDER BY ${KEY.map((name) => `health_alerts.${name}`).join(', ')}, health_alerts.id DESC
@@ -118,8 +124,11 @@ const PUT = `
     INSERT INTO health_alerts (uuid, ${KEYS}, severity, text, since, updated_at, until, reported_by, masked_until, mask_reason, masked_by)
     SELECT given.uuid, ${KEY.map((name) => `given.${name}`).join(', ')}, given.severity, given.text, $2::timestamptz, $2::timestamptz,
       given.until, given.reported_by, latest.masked_until, latest.mask_reason, latest.masked_by
-    FROM given JOIN there ON there.uuid = given.node_uuid
+    FROM given JOIN rooms ON rooms.uuid = given.node_uuid
       LEFT JOIN latest ON ${sameKey('latest', 'given')} AND latest.masked_until > $2::timestamptz
+    WHERE given.source = 'report' OR given.place <= rooms.room
+      OR EXISTS (SELECT 1 FROM health_alerts WHERE ${sameKey('health_alerts', 'given')} AND cleared_at IS NULL)
+    ORDER BY given.number
     ON CONFLICT (${KEYS}) WHERE cleared_at IS NULL DO UPDATE SET severity = excluded.severity, text = excluded.text,
       until = excluded.until, reported_by = excluded.reported_by, updated_at = excluded.updated_at
     WHERE (health_alerts.severity, health_alerts.text, health_alerts.until, health_alerts.reported_by)

@@ -75,3 +75,48 @@ it('a lessee sees reports and time limits, and neither sees nor masks what quote
   });
   expect(texts(await call('showNodeHealth', 'node:health:get', 'red', { params }))).toContain('a disk');
 });
+
+it('a lessee changes no report of somebody else', async () => {
+  const { uuid } = await database.store().nodes.create({ uuid: randomUUID(), driver: 'fake-hardware', owner: 'red', lessee: 'blue' });
+  const asked = { node_uuid: uuid, source: 'report', rule: 'operator', subject: 'fan', until: null } as const;
+  const theirs = { ...asked, uuid: randomUUID(), severity: 'critical', text: 'stop this machine', reported_by: 'operator' } as const;
+  await database.store().healthAlerts.put([theirs], false);
+  const soften = {
+    source: 'operator',
+    subject: 'fan',
+    severity: 'warning',
+    text: 'fine',
+    until: new Date(Date.now() + 3_600_000).toISOString(),
+  };
+  const params = { node_ident: uuid };
+  await expect(call('reportHealthAlert', 'node:health:report', 'blue', { params, query: soften })).rejects.toThrow(
+    'Another user has an open report',
+  );
+  expect(await database.store().healthAlerts.findOpen(theirs)).toMatchObject({ severity: 'critical', until: null });
+  await call('reportHealthAlert', 'node:health:report', 'blue', { params, query: { ...soften, subject: 'noise' } });
+  await call('reportHealthAlert', 'node:health:report', 'blue', { params, query: { ...soften, subject: 'noise', text: 'louder' } });
+});
+
+it('a machine that invents parts has at most 256 open alerts, the critical ones first, and still takes reports', async () => {
+  const { uuid } = await database.store().nodes.create({ uuid: randomUUID(), driver: 'fake-hardware' });
+  const { healthAlerts } = database.store();
+  const invented = (count: number, severity: 'warning' | 'critical', kind: string) =>
+    Array.from({ length: count }, (_, index) => ({
+      node_uuid: uuid,
+      uuid: randomUUID(),
+      source: 'hardware' as const,
+      rule: 'drive_lost',
+      subject: `${kind} ${index}`,
+      severity,
+      text: 'lost',
+      until: null,
+      reported_by: null,
+    }));
+  const warnings = invented(200, 'warning', 'fan');
+  expect(await healthAlerts.put([...warnings, ...invented(100, 'critical', 'disk')], false)).toHaveLength(256);
+  expect((await healthAlerts.list({ nodeUuid: uuid, severity: 'critical', limit: 1000 })).length).toBe(100);
+  expect(await healthAlerts.put(invented(16_384, 'critical', 'module'), false)).toEqual([]);
+  // What is open may change, and reports have a limit of their own.
+  expect(await healthAlerts.put([{ ...warnings[0]!, text: 'really lost' }], false)).toHaveLength(1);
+  expect(await healthAlerts.put([{ ...warnings[0]!, uuid: randomUUID(), source: 'report', rule: 'jo' }], false)).toHaveLength(1);
+});

@@ -97,7 +97,15 @@ it('the page shows a tenant only the nodes of their project, and no actions that
   await logIn(page, 'ben', PASSWORD);
   await waitForText(page, '.connection', 'live');
   expect(await textsOf(page, 'tbody td a')).toEqual(['mine']);
-  expect(await textsOf(page, 'nav a')).toEqual(['Fleet', 'To accept', 'Images', 'Snapshots', 'Runbooks', 'Allocations']);
+  expect(await textsOf(page, 'nav a')).toEqual([
+    'Fleet',
+    'To accept',
+    'Images',
+    'Snapshots',
+    'Certificates of erasure',
+    'Runbooks',
+    'Allocations',
+  ]);
   expect(await actionsOf(page, 'mine')).toEqual([]);
   const refused: string[] = [];
   page.on('response', (response) => {
