@@ -1,4 +1,5 @@
 /** A request for each operation of openapi.yaml, and what it must answer to a caller. */
+import { randomUUID } from 'node:crypto';
 import type { Document, Operation } from '../../../api/schema/document';
 import { LESSEE, OWNER, type Scope } from './callers';
 import { may } from './expected';
@@ -131,7 +132,8 @@ const BODIES: Readonly<Record<string, (things: Things) => unknown>> = {
   createRunbook: () => ({ name: 'CUSTOM_NEW', steps: [{ interface: 'deploy', step: 'erase_devices', args: {}, order: 1 }] }),
   setProvision: () => ({ target: 'manage' }),
   declareOutOfService: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
-  reportHealthAlert: () => ({ source: 'x', severity: 'warning', text: 'x' }),
+  // A subject of its own: another user may not change a report.
+  reportHealthAlert: () => ({ source: 'x', subject: randomUUID(), severity: 'warning', text: 'x' }),
   maskHealthAlert: () => ({ reason: 'x', until: new Date(Date.now() + 86_400_000).toISOString() }),
   updateNode: () => patchOf('description', 'changed'),
   updatePort: () => patchOf('extra', { a: 1 }),
