@@ -13,7 +13,7 @@ interface Requester {
   readonly requested_at: string;
 }
 interface EraseRequest extends Requester {
-  /** Who released the machine, if another request began this cleaning: an earlier one has failed. */
+  /** Who released the machine; absent: nobody did since its last cleaning that ended well. */
   readonly released?: Requester;
   readonly instance_uuid: string | null;
   readonly instance_name: string | null;

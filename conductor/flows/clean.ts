@@ -11,7 +11,7 @@ import type { NodeRecord } from '../../model/records';
 import type { NodeTask } from '../core/node-task';
 import { runningAgentSteps } from '../steps/agent-steps';
 import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
-import { admitErase, laterEraseRequest, requestsErase, runbookWithErase, withChosenErase, withoutErase } from '../steps/erase-choice';
+import { admitErase, cleaningRequest, requestsErase, runbookWithErase, withChosenErase, withoutErase } from '../steps/erase-choice';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { automatedCleanSteps, withDefaults } from '../steps/default-config';
@@ -129,7 +129,7 @@ export const clean = listedFlow(list, {
         await checkListRequest(task, list, steps, disableRamdisk);
         return {
           changes: { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
-          internal: { ...forgottenAtBegin(task, startingClean({ steps, disableRamdisk })), ...laterEraseRequest(task) },
+          internal: { ...forgottenAtBegin(task, startingClean({ steps, disableRamdisk })), ...cleaningRequest(task) },
         };
       },
     },

@@ -11,28 +11,23 @@ import type { NodeTask } from '../core/node-task';
 import type { RunbookSteps } from './automated-runbook';
 import { inOrder, offeredSteps, stepId, type RequestedStep } from './steps';
 
-/** Who asked for the cleaning, and what was on the machine, for certificates. */
-function eraseRequest({ context, node }: NodeTask): InternalChanges {
-  const { origin, clock } = context;
-  return {
-    erase_request: {
-      user: origin?.user ?? null,
-      project: origin?.project ?? null,
-      request_id: origin?.requestId ?? null,
-      requested_at: bareTimestamp(clock.now()),
-      instance_uuid: node.instance_uuid,
-      instance_name: node.instance_name,
-      lessee: node.lessee,
-    },
-  };
+const requesterOf = ({ context: { origin, clock } }: NodeTask) => ({
+  user: origin?.user ?? null,
+  project: origin?.project ?? null,
+  request_id: origin?.requestId ?? null,
+  requested_at: bareTimestamp(clock.now()),
+});
+/** Who releases the machine, and what is on it, for certificates. */
+function releaseRequest(task: NodeTask): InternalChanges {
+  const { instance_uuid, instance_name, lessee } = task.node;
+  const requester = requesterOf(task);
+  return { erase_request: { ...requester, instance_uuid, instance_name, lessee, released: requester } };
 }
-/** The same for a cleaning of a machine that may have been released before: what was on it then, and who released it, stay known. */
-export function laterEraseRequest(task: NodeTask): InternalChanges {
-  const own = eraseRequest(task).erase_request!;
+/** Who asks for another cleaning. After a release whose cleaning has failed, that one stays known. */
+export function cleaningRequest(task: NodeTask): InternalChanges {
   const { erase_request: before } = task.node.driver_internal_info;
-  if (before === undefined) return { erase_request: own };
-  const { released, instance_uuid, instance_name, lessee, ...releaser } = before;
-  return { erase_request: { ...own, instance_uuid, instance_name, lessee, released: released ?? releaser } };
+  const { instance_uuid, instance_name, lessee, released } = before?.released ? before : { ...task.node, released: undefined };
+  return { erase_request: { ...requesterOf(task), instance_uuid, instance_name, lessee, ...(released ? { released } : {}) } };
 }
 /** After a cleaning that has ended well. A manual one leaves what the automated one needs. */
 export const withoutErase = ({ driver_internal_info: info }: NodeRecord, automated: boolean): InternalChanges =>
@@ -65,7 +60,7 @@ async function checkKept({ context, node }: NodeTask, keep: NonNullable<Provisio
  * @param otherwise without a choice: `forget` an earlier one, or `stay` with it, as after a cleaning that failed
  */
 export async function admitErase(task: NodeTask, { erase, keep }: ProvisionArgs, otherwise: 'forget' | 'stay'): Promise<InternalChanges> {
-  const request = otherwise === 'stay' ? laterEraseRequest(task) : eraseRequest(task);
+  const request = otherwise === 'stay' ? cleaningRequest(task) : releaseRequest(task);
   if (erase === undefined && keep === undefined) return otherwise === 'stay' ? request : { ...request, erase_choice: undefined };
   // Another process may have checked less.
   const wrong = [erase === undefined ? undefined : eraseProblem(erase), keep === undefined ? undefined : keepProblem(keep)];

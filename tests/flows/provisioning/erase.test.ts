@@ -186,5 +186,11 @@ it('holds to the choice when a cleaning that failed is tried again', async () =>
   await whole.order(uuid, 'provide');
   await whole.reach(uuid, 'available');
   expect(machine.control.content('/dev/sda')).toEqual(content);
-  expect(await certificates(`?node=${uuid}`)).toMatchObject([{ step: 'deploy.erase_devices', erased: 1, skipped: 1 }]);
+  const found = await certificates(`?node=${uuid}`);
+  expect(found).toMatchObject([{ step: 'deploy.erase_devices', erased: 1, skipped: 1 }]);
+  const { requested, released: release } = (await documentOf(found[0]!['uuid'])) as unknown as Readonly<
+    Record<'requested' | 'released', { readonly request_id: string }>
+  >;
+  expect([requested.request_id, release.request_id]).toEqual([expect.stringMatching(/^req-/), expect.stringMatching(/^req-/)]);
+  expect(release.request_id).not.toBe(requested.request_id);
 });
