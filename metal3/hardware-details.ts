@@ -2,7 +2,7 @@
  * The hardware of a node as metal3 writes it, in HardwareData and in the status of a BareMetalHost: from the inventory of its inspection,
  * and from the later record of its recorder. Hosts send both, so every text and number is checked.
  */
-import { isObject } from '../model/json';
+import { defined, isObject, objectOf } from '../model/json';
 import type { Json, JsonObject } from '../model/records';
 import { storable } from '../model/text';
 
@@ -31,14 +31,11 @@ const MAX_ENTRIES = 512;
 /** A WWN and a path are longer than a name, and a CPU has hundreds of flags. */
 const MAX_FLAGS = 1024;
 
-const object = (value: Json): JsonObject => (isObject(value) ? value : {});
 const objects = (value: Json): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject).slice(0, MAX_ENTRIES) : []);
 const text = (value: Json): string | undefined =>
   typeof value === 'string' && value !== '' ? storable(value.slice(0, MAX_TEXT)) : undefined;
 const whole = (value: Json): number | undefined => (Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined);
 const yes = (value: Json): true | undefined => (value === true ? true : undefined);
-type Members = Readonly<Record<string, Json>>;
-const present = (members: Members): JsonObject => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 /** Absent rather than empty, as metal3's `omitempty` does. */
 const filled = <Value extends object>(value: Value): Value | undefined => (Object.keys(value).length === 0 ? undefined : value);
 
@@ -51,18 +48,18 @@ const macOf = ({ mac_address: address }: JsonObject): string | undefined => {
 
 // ---- parts of an inventory or a record, which have the same members
 const systemVendor = (source: JsonObject): JsonObject => {
-  const { manufacturer, product_name, serial_number } = object(source['system_vendor']);
-  return present({ manufacturer: text(manufacturer), productName: text(product_name), serialNumber: text(serial_number) });
+  const { manufacturer, product_name, serial_number } = objectOf(source['system_vendor']);
+  return defined({ manufacturer: text(manufacturer), productName: text(product_name), serialNumber: text(serial_number) });
 };
 const bios = (source: JsonObject): JsonObject => {
-  const { vendor, version, build_date } = object(object(source['system_vendor'])['firmware']);
-  return present({ vendor: text(vendor), version: text(version), date: text(build_date) });
+  const { vendor, version, build_date } = objectOf(objectOf(source['system_vendor'])['firmware']);
+  return defined({ vendor: text(vendor), version: text(version), date: text(build_date) });
 };
 const cpu = (source: JsonObject): JsonObject => {
-  const { architecture, model_name, count, frequency, flags } = object(source['cpu']);
+  const { architecture, model_name, count, frequency, flags } = objectOf(source['cpu']);
   const megahertz = Math.round(parseFloat(String(frequency)));
   const names = Array.isArray(flags) ? flags.flatMap((flag) => text(flag) ?? []) : [];
-  return present({
+  return defined({
     arch: text(architecture),
     model: text(model_name),
     clockMegahertz: whole(megahertz),
@@ -76,7 +73,7 @@ const kindOf = (rotational: Json, name: Json): string => {
 };
 const disk = (source: JsonObject): JsonObject => {
   const { name, by_path: path, rotational, size, vendor, model, serial, wwn, hctl } = source;
-  return present({
+  return defined({
     name: text(path) ?? text(name),
     alternateNames: filled([name, path].flatMap((item) => text(item) ?? [])),
     rotational: yes(rotational),
@@ -106,27 +103,27 @@ function switchOf(lldp: JsonObject): JsonObject {
   const { switch_chassis_id: chassis, switch_port_id: port, switch_system_name: name } = lldp;
   const vlans = objects(lldp['switch_port_vlans']).flatMap((vlan): JsonObject[] => {
     const id = vlanOf(vlan['id']);
-    return id === undefined ? [] : [present({ id, name: text(vlan['name']) })];
+    return id === undefined ? [] : [defined({ id, name: text(vlan['name']) })];
   });
-  return present({
-    lldp: filled(present({ switchID: text(chassis), portID: text(port), switchSystemName: text(name) })),
+  return defined({
+    lldp: filled(defined({ switchID: text(chassis), portID: text(port), switchSystemName: text(name) })),
     vlans: filled(vlans),
     vlanId: vlanOf(lldp['switch_port_untagged_vlan_id']),
   });
 }
 /** As the baremetal-operator does: an interface with an IPv4 and an IPv6 address has two entries. */
 function nicsOf(inventory: JsonObject, plugin: JsonObject): readonly Nic[] {
-  const all = object(plugin['all_interfaces']);
-  const parsed = object(plugin['parsed_lldp']);
+  const all = objectOf(plugin['all_interfaces']);
+  const parsed = objectOf(plugin['parsed_lldp']);
   return objects(inventory['interfaces']).flatMap((source): Nic[] => {
     const mac = macOf(source);
     if (mac === undefined) return [];
     const name = text(source['name']);
-    const known = name === undefined ? {} : { pxe: yes(object(all[name])['pxe_enabled']), ...switchOf(object(parsed[name])) };
+    const known = name === undefined ? {} : { pxe: yes(objectOf(all[name])['pxe_enabled']), ...switchOf(objectOf(parsed[name])) };
     const [four, six] = [text(source['ipv4_address']), text(source['ipv6_address'])];
     const addresses = four !== undefined && six !== undefined ? [four, six] : [four ?? six];
     return addresses.map((ip) => ({
-      ...present({
+      ...defined({
         name,
         model: modelOf(source),
         ip,
@@ -138,18 +135,18 @@ function nicsOf(inventory: JsonObject, plugin: JsonObject): readonly Nic[] {
     }));
   });
 }
-const joined = ({ firmware, ...more }: Members): HardwareDetails => {
-  const known = filled(object(firmware));
-  return present({ ...more, firmware: known === undefined ? undefined : { bios: known } });
+const joined = ({ firmware, ...more }: JsonObject): HardwareDetails => {
+  const known = filled(objectOf(firmware));
+  return defined({ ...more, firmware: known === undefined ? undefined : { bios: known } });
 };
 /** The details that the baremetal-operator writes after an inspection. */
 export function detailsOfInspection({ inventory, plugin_data: plugin }: Inspected): HardwareDetails {
-  const source = object(inventory);
+  const source = objectOf(inventory);
   return joined({
     systemVendor: filled(systemVendor(source)),
     firmware: bios(source),
-    ramMebibytes: whole(object(source['memory'])['physical_mb']),
-    nics: filled(nicsOf(source, object(plugin))),
+    ramMebibytes: whole(objectOf(source['memory'])['physical_mb']),
+    nics: filled(nicsOf(source, objectOf(plugin))),
     storage: filled(objects(source['disks']).map(disk)),
     cpu: filled(cpu(source)),
     hostname: text(source['hostname']),
@@ -172,11 +169,11 @@ function recordedNics(record: JsonObject, before: readonly Nic[]): readonly Nic[
       // A recorder of an older release does not know the link.
       const speed = carrier === undefined ? speedGbps : carrier === true ? speedOf(mbps) : undefined;
       const changed = { name: text(source['name']), model: modelOf(source), pciAddress: text(source['pci_address']), speedGbps: speed };
-      return { ...kept, ...present(changed), mac };
+      return { ...kept, ...defined(changed), mac };
     });
   });
 }
-/** Members that the record does not know keep their values. */
+/** JsonObject that the record does not know keep their values. */
 const over = (before: JsonObject | undefined, now: JsonObject): JsonObject | undefined => filled({ ...before, ...now });
 
 /** @param before what inspection found, or what metal3 has */
@@ -184,8 +181,8 @@ export function withRecord(before: HardwareDetails, record: JsonObject): Hardwar
   const { disks, interfaces } = record;
   return joined({
     systemVendor: over(before.systemVendor, systemVendor(record)),
-    firmware: over(object(before.firmware?.['bios']), bios(record)),
-    ramMebibytes: whole(object(record['memory'])['physical_mb']) ?? before.ramMebibytes,
+    firmware: over(objectOf(before.firmware?.['bios']), bios(record)),
+    ramMebibytes: whole(objectOf(record['memory'])['physical_mb']) ?? before.ramMebibytes,
     nics: Array.isArray(interfaces) ? recordedNics(record, before.nics ?? []) : before.nics,
     storage: Array.isArray(disks) ? objects(disks).map(disk) : before.storage,
     cpu: over(before.cpu, cpu(record)),

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../model/clock';
 import { digestOf } from '../model/hardware-records';
-import { isObject } from '../model/json';
+import { isObject, objectOf } from '../model/json';
 import type { Json, JsonObject } from '../model/records';
 import { detailsOfInspection, linksDown, withRecord, type HardwareDetails } from './hardware-details';
 import type { Kubernetes, KubernetesObject } from './kubernetes';
@@ -76,15 +76,14 @@ const [HOST, HARDWARE_DATA] = [
 ];
 const pathOf = (kind: 'baremetalhosts' | 'hardwaredata', { namespace, name }: Pick<Host, 'namespace' | 'name'>): string =>
   `${API}/namespaces/${namespace}/${kind}/${encodeURIComponent(name)}`;
-const object = (value: Json): JsonObject => (isObject(value) ? value : {});
-const statusOf = (host: KubernetesObject): JsonObject => object(host['status']);
+const statusOf = (host: KubernetesObject): JsonObject => objectOf(host['status']);
 /** The operator works on the hardware of these, or nobody may write them. */
 const BUSY: readonly Json[] = [undefined, '', 'unmanaged', 'registering', 'inspecting', 'deleting', 'powering off before delete'];
 const PAUSED = 'baremetalhost.metal3.io/paused';
 const mayWrite = (host: KubernetesObject): boolean =>
-  !BUSY.includes(object(statusOf(host)['provisioning'])['state']) &&
+  !BUSY.includes(objectOf(statusOf(host)['provisioning'])['state']) &&
   host.metadata['deletionTimestamp'] === undefined &&
-  !(PAUSED in object(host.metadata['annotations']));
+  !(PAUSED in objectOf(host.metadata['annotations']));
 const conditionsOf = (host: KubernetesObject): readonly JsonObject[] => {
   const conditions = statusOf(host)['conditions'];
   return Array.isArray(conditions) ? conditions.filter(isObject) : [];
@@ -103,10 +102,10 @@ const told = (record: ListedRecord, age: number): Told =>
 
 /** Whether this program wrote the object before. @param data HardwareData, if there is any */
 export const isWrittenByUs = (host: KubernetesObject, data: KubernetesObject | undefined): boolean =>
-  DIGEST in object(data?.metadata['annotations']) || conditionsOf(host).some(({ type }) => type === CONDITION);
+  DIGEST in objectOf(data?.metadata['annotations']) || conditionsOf(host).some(({ type }) => type === CONDITION);
 /** The UUID of the host's node; undefined: the operator has not registered it yet. */
 export function nodeUuidOf(host: KubernetesObject): string | undefined {
-  const { ID: uuid } = object(statusOf(host)['provisioning']);
+  const { ID: uuid } = objectOf(statusOf(host)['provisioning']);
   return typeof uuid === 'string' && uuid !== '' ? uuid : undefined;
 }
 
@@ -121,7 +120,7 @@ async function detailsOf({ records, signal }: WriterParts, host: Host, data: Kub
   const record = await records.hardware(host.nodeUuid, signal);
   if (!record) return undefined;
   const inspection = await records.inspection(host.nodeUuid, signal);
-  const known = object(data ? object(data['spec'])['hardware'] : statusOf(seen)['hardware']) as HardwareDetails;
+  const known = objectOf(data ? objectOf(data['spec'])['hardware'] : statusOf(seen)['hardware']) as HardwareDetails;
   return { details: withRecord(inspection ? detailsOfInspection(inspection) : known, record), down: linksDown(record) };
 }
 /** Writes HardwareData. @returns the hardware that it has now: what somebody else changed since stays until the record changes */
@@ -132,10 +131,10 @@ async function writeData(
   { record, age, seen }: { readonly record: ListedRecord; readonly age: number; readonly seen: KubernetesObject },
 ): Promise<Json> {
   const found = await detailsOf(parts, host, data, seen);
-  const hardware = object(data['spec'])['hardware'];
+  const hardware = objectOf(data['spec'])['hardware'];
   if (!found) return hardware;
   const { details, down } = found;
-  const has = object(data.metadata['annotations']);
+  const has = objectOf(data.metadata['annotations']);
   const digest = createHash('sha256')
     .update(digestOf(details as JsonObject))
     .update(record.digest)
@@ -152,8 +151,8 @@ async function writeData(
 }
 /** Says in HardwareData that the record ended. It keeps the hardware. */
 async function writeEnd(parts: WriterParts, data: KubernetesObject): Promise<Json> {
-  const hardware = object(data['spec'])['hardware'];
-  const { [DIGEST]: digest, [RECORDED]: recorded, [STALE]: stale } = object(data.metadata['annotations']);
+  const hardware = objectOf(data['spec'])['hardware'];
+  const { [DIGEST]: digest, [RECORDED]: recorded, [STALE]: stale } = objectOf(data.metadata['annotations']);
   if (digest === undefined || stale === ENDED.message) return hardware;
   return applyData(parts, data, hardware, { [DIGEST]: digest, [RECORDED]: recorded, [STALE]: ENDED.message });
 }
@@ -166,7 +165,7 @@ async function applyData(
   const { name, namespace, uid } = data.metadata;
   const content = { ...HARDWARE_DATA, metadata: { name, namespace, uid, annotations }, spec: { hardware } };
   const applied = await kubernetes.apply(pathOf('hardwaredata', data.metadata), content, signal);
-  return object(applied['spec'])['hardware'];
+  return objectOf(applied['spec'])['hardware'];
 }
 /** Hardware and condition are applied together, because what a manager leaves out is removed. */
 async function writeStatus({ kubernetes, clock, signal }: WriterParts, seen: KubernetesObject, hardware: Json, tell: Told): Promise<void> {
@@ -174,7 +173,7 @@ async function writeStatus({ kubernetes, clock, signal }: WriterParts, seen: Kub
   const hasConditions = conditionsOf(seen).length > 0;
   const isTold = !hasConditions || (['status', 'reason', 'message'] as const).every((name) => before?.[name] === tell[name]);
   const current = statusOf(seen)['hardware'];
-  if (isTold && digestOf(object(current)) === digestOf(object(hardware))) return;
+  if (isTold && digestOf(objectOf(current)) === digestOf(objectOf(hardware))) return;
   const since = before?.['status'] === tell.status ? before['lastTransitionTime'] : `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
   const conditions = hasConditions ? { conditions: [{ type: CONDITION, ...tell, lastTransitionTime: since }] } : {};
   const { name, namespace, uid } = seen.metadata;

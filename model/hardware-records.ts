@@ -3,7 +3,7 @@
  * records are informational; no decision depends on them.
  */
 import { createHash } from 'node:crypto';
-import { isObject } from './json';
+import { isObject, objectOf } from './json';
 import type { Json, JsonObject } from './records';
 
 export type ChangeKind = 'appeared' | 'vanished' | 'changed';
@@ -21,7 +21,6 @@ interface ComponentRow {
   readonly compared: readonly string[];
 }
 const objects = (value: Json): readonly JsonObject[] | undefined => (Array.isArray(value) ? value.filter(isObject) : undefined);
-const object = (value: Json): JsonObject => (isObject(value) ? value : {});
 const objectsOf = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
 const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
 
@@ -45,13 +44,13 @@ export const COMPONENTS = {
   cpu: { of: ({ cpu }) => objectsOf(cpu), keys: [], compared: ['model_name', 'architecture', 'count', 'socket_count'] },
   memory: { of: ({ memory }) => objectsOf(memory), keys: [], compared: ['physical_mb', 'present_mb'] },
   memory_module: {
-    of: ({ memory }) => objects(object(memory)['modules']),
+    of: ({ memory }) => objects(objectOf(memory)['modules']),
     keys: ['locator'],
     compared: ['size_mb', 'manufacturer', 'part_number', 'serial_number', 'speed_mts'],
   },
   system: { of: ({ system_vendor: system }) => objectsOf(system), keys: [], compared: ['manufacturer', 'product_name', 'serial_number'] },
   firmware: {
-    of: ({ system_vendor: system }) => objectsOf(object(system)['firmware']),
+    of: ({ system_vendor: system }) => objectsOf(objectOf(system)['firmware']),
     keys: [],
     compared: ['vendor', 'version', 'build_date'],
   },

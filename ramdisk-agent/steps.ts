@@ -15,6 +15,7 @@ import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
 import { MANAGER_NAME } from '../model/agent/manager';
+import { RAID_STEPS } from '../model/agent/software-raid';
 import type { FoundDisk } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
@@ -43,31 +44,18 @@ export const STEPS: readonly StepRow[] = [
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
   { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
   {
-    step: 'delete_configuration',
-    interface: 'raid',
-    priority: { clean: 0, service: 0 },
-    abortable: true,
+    ...RAID_STEPS.delete,
     run: (machine) => deleteConfiguration(raidHost(machine), machine.state.node),
   },
   {
-    step: 'create_configuration',
-    interface: 'raid',
-    priority: { clean: 0, service: 0 },
-    abortable: true,
+    ...RAID_STEPS.create,
     run: (machine) => {
       const target = machine.state.node['target_raid_config'];
       return created(machine, createConfiguration(raidHost(machine), machine.state.node, (target ?? {}) as JsonObject));
     },
   },
   {
-    step: 'apply_configuration',
-    interface: 'raid',
-    priority: { deploy: 0, service: 0 },
-    abortable: false,
-    argsinfo: {
-      raid_config: { description: 'The RAID configuration to apply.', required: true },
-      delete_existing: { description: 'Whether the existing RAID configuration is deleted before. Default: true.', required: false },
-    },
+    ...RAID_STEPS.apply,
     run: (machine, args) => created(machine, applyConfiguration(raidHost(machine), machine.state.node, args)),
   },
 ];

@@ -1,5 +1,6 @@
 /** How a task writes its node's ports and portgroups: under the node's reservation, like all its writes. */
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../model/json';
 import type { JsonObject, PortgroupRecord, PortRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { NodeTask } from './node-task';
@@ -18,8 +19,7 @@ export const portWrites = (
   { put, ports, keep }: PortWriteParts,
 ): Pick<NodeTask, 'saveAttachment' | 'groupPorts' | 'ungroupPorts'> => ({
   saveAttachment: async (kind, carrier, keys) => {
-    const infoOf = (info: JsonObject): JsonObject =>
-      Object.fromEntries(Object.entries({ ...info, ...keys }).filter(([, value]) => value !== undefined));
+    const infoOf = (info: JsonObject): JsonObject => defined({ ...info, ...keys });
     await put(async (store) => {
       if (kind === 'portgroup') {
         await store.portgroups.update(carrier, { internal_info: infoOf((await store.portgroups.find(carrier)).internal_info) });

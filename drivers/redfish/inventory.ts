@@ -3,7 +3,8 @@
  * EthernetInterface, PCIeFunction, Port). Values that the service leaves out are absent. Each value's type is checked.
  */
 import { isMac } from '../../model/idents';
-import type { Inventory, InventoryDisk, InventoryInterface, Json, JsonObject } from '../../model/records';
+import { defined } from '../../model/json';
+import type { Inventory, InventoryDisk, InventoryInterface, JsonObject } from '../../model/records';
 import { member, numberOf } from '../../wire/redfish';
 import type { RedfishReader } from './reader';
 
@@ -31,14 +32,11 @@ const whole = (value: unknown): number | undefined => {
 const orNull = <T>(value: T | undefined): T | null => value ?? null;
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.slice(0, 64).flatMap((item: unknown) => text(item) ?? []) : [];
-/** Drops undefined values. */
-const known = (made: Readonly<Record<string, Json>>): JsonObject =>
-  Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
 
 /** Member of the resource → name in the inventory. */
 type Names = readonly (readonly [string, string])[];
 const named = (resource: unknown, names: Names): JsonObject =>
-  known(Object.fromEntries(names.map(([of, to]) => [to, text(member(resource, of))])));
+  defined(Object.fromEntries(names.map(([of, to]) => [to, text(member(resource, of))])));
 
 /** InstructionSet → cpu_arch. */
 const ARCHITECTURES: Readonly<Record<string, string>> = {
@@ -106,7 +104,7 @@ async function cpuOf(reader: RedfishReader, system: unknown): Promise<JsonObject
   return {
     count: processors.reduce<number>((sum, processor) => sum + (whole(member(processor, 'TotalThreads')) ?? 0), 0),
     architecture,
-    ...known({ model_name: text(member(first, 'Model')), frequency: whole(member(first, 'MaxSpeedMHz')) }),
+    ...defined({ model_name: text(member(first, 'Model')), frequency: whole(member(first, 'MaxSpeedMHz')) }),
   };
 }
 
@@ -115,7 +113,7 @@ async function interfacesOf(reader: RedfishReader, system: unknown): Promise<rea
     const mac = text(member(item, 'MACAddress'))?.replaceAll('-', ':').toLowerCase();
     const name = text(member(item, 'Id'));
     if (!isMac(mac) || name === undefined) return [];
-    return [{ mac_address: mac, name, ...known({ speed_mbps: whole(member(item, 'SpeedMbps')) }) }];
+    return [{ mac_address: mac, name, ...defined({ speed_mbps: whole(member(item, 'SpeedMbps')) }) }];
   });
 }
 
@@ -222,7 +220,7 @@ async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObjec
         const received = member(port, 'Ethernet', 'LLDPReceive');
         const neighbour = {
           ...named(received, LLDP),
-          ...known({ switch_vlan_id: whole(member(received, 'ManagementVlanId')) || undefined }),
+          ...defined({ switch_vlan_id: whole(member(received, 'ManagementVlanId')) || undefined }),
         };
         const id = text(member(port, 'Id'));
         if (id !== undefined && Object.keys(neighbour).length > 0) neighbours.set(id, neighbour);

@@ -2,6 +2,7 @@
  * Software RAID as `target_raid_config` describes it: which configurations are accepted, the disks of each volume, and its partitions on
  * them. The rules, the layout and the error messages are ironic-python-agent's.
  */
+import { isObject } from '../json';
 import type { JsonObject } from '../records';
 import { AgentError } from './errors';
 import { type HintedDisk, matchDisks, parseHints } from './hints';
@@ -34,12 +35,27 @@ interface Volume {
   readonly hints: readonly JsonObject[] | undefined;
 }
 
-const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
 const logicalDisksOf = (config: unknown): readonly JsonObject[] => {
   const given = isObject(config) ? config['logical_disks'] : undefined;
   return Array.isArray(given) ? given.filter(isObject) : [];
 };
 const softwareError = (details: string): AgentError => new AgentError('SoftwareRAIDError', details);
+
+/** The steps of software RAID as both agents, ours and the simulated one, offer them; each runs its own. */
+export const RAID_STEPS = {
+  delete: { step: 'delete_configuration', interface: 'raid', priority: { clean: 0, service: 0 }, abortable: true },
+  create: { step: 'create_configuration', interface: 'raid', priority: { clean: 0, service: 0 }, abortable: true },
+  apply: {
+    step: 'apply_configuration',
+    interface: 'raid',
+    priority: { deploy: 0, service: 0 },
+    abortable: false,
+    argsinfo: {
+      raid_config: { description: 'The RAID configuration to apply.', required: true },
+      delete_existing: { description: 'Whether the existing RAID configuration is deleted before. Default: true.', required: false },
+    },
+  },
+} as const;
 
 /** Whether a configuration has volumes that the agent makes. */
 export const hasSoftwareVolumes = (config: unknown): boolean => logicalDisksOf(config).some((disk) => disk['controller'] === 'software');

@@ -2,7 +2,7 @@
  * The rules by which observations of machines become alerts (docs/health.md): the built-in table, the check of the site's rules, and their
  * evaluation. Pure: the caller stores what follows.
  */
-import { isObject } from '../json';
+import { defined, isObject } from '../json';
 import { SEVERITIES, type AlertKey, type AlertSource, type NewAlert, type Severity } from './health-alerts';
 
 /** The kinds of parts. Sensors of other kinds are `other`. */
@@ -251,9 +251,6 @@ function ruleOf(given: unknown): HealthRule | string {
   checkStates(rule);
   return rule;
 }
-type Defined<T> = { readonly [Name in keyof T]?: Exclude<T[Name], undefined> };
-const defined = <T extends object>(values: T): Defined<T> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;
 
 /**
  * All rules: the built-in ones, with those of the site, which replace built-in ones of the same name member by member.

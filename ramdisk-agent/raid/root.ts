@@ -1,12 +1,11 @@
 /** The disk for the image on a machine with software RAID. */
+import { objectOf } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { hasSoftwareVolumes, keptVolumes } from '../../model/agent/software-raid';
 import type { FoundDisk } from '../inventory/disks';
 import { arraysOf, hasArrays, isArray, type RaidArray, type RaidHost } from './arrays';
 import { fatesOf, type RootVolumes } from './configuration';
 import { untouchable } from './untouchable';
-
-const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 
 /** Whether the node has software RAID by its configuration: then its arrays are no leftovers. */
 export const wantsArrays = (node: JsonObject): boolean =>
@@ -25,8 +24,8 @@ export async function rootCandidates(
   created: RootVolumes = new Map(),
 ): Promise<Candidates> {
   if (!hasArrays(host.tree)) return { disks };
-  const hints = object(node['instance_info'])['root_device'] ?? object(node['properties'])['root_device'];
-  const hasHints = Object.keys(object(hints)).length > 0;
+  const hints = objectOf(node['instance_info'])['root_device'] ?? objectOf(node['properties'])['root_device'];
+  const hasHints = Object.keys(objectOf(hints)).length > 0;
   const arrays = await arraysOf(host);
   const isRoot = new Map([...(hasHints ? [] : configuredRoots(arrays, node)), ...created]);
   const untouched = untouchable(host.tree, disks, node);
@@ -42,9 +41,9 @@ export async function rootCandidates(
 
 /** What the node's configuration says of its volumes, which their names identify. */
 function configuredRoots(arrays: Awaited<ReturnType<typeof arraysOf>>, node: JsonObject): readonly (readonly [string, boolean])[] {
-  const given = object(node['raid_config'])['logical_disks'];
+  const given = objectOf(node['raid_config'])['logical_disks'];
   return (Array.isArray(given) ? given : []).flatMap((disk: unknown) => {
-    const { controller, volume_name: volume, is_root_volume: isRoot } = object(disk);
+    const { controller, volume_name: volume, is_root_volume: isRoot } = objectOf(disk);
     const array = arrays.find((candidate) => candidate.volume !== null && candidate.volume === volume);
     return controller === 'software' && array && typeof isRoot === 'boolean' ? [[array.name, isRoot] as const] : [];
   });

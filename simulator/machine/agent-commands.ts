@@ -5,7 +5,7 @@ import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
 import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../model/agent/erasure';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
-import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, readVolumes } from '../../model/agent/software-raid';
+import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, RAID_STEPS, readVolumes } from '../../model/agent/software-raid';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, type DiskContent } from './image';
@@ -149,28 +149,15 @@ const STEPS: readonly AgentStep[] = [
     },
   },
   {
-    step: 'delete_configuration',
-    interface: 'raid',
-    priority: { clean: 0, service: 0 },
-    abortable: true,
+    ...RAID_STEPS.delete,
     run: async () => null,
   },
   {
-    step: 'create_configuration',
-    interface: 'raid',
-    priority: { clean: 0, service: 0 },
-    abortable: true,
+    ...RAID_STEPS.create,
     run: async (host, params) => createVolumes(host, params, object(object(params['node'])['target_raid_config'])),
   },
   {
-    step: 'apply_configuration',
-    interface: 'raid',
-    priority: { deploy: 0, service: 0 },
-    abortable: false,
-    argsinfo: {
-      raid_config: { description: 'The RAID configuration to apply.', required: true },
-      delete_existing: { description: 'Whether the existing RAID configuration is deleted before.', required: false },
-    },
+    ...RAID_STEPS.apply,
     run: async (host, params, { raid_config: config }) => createVolumes(host, params, object(config)),
   },
 ];

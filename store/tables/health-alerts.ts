@@ -106,7 +106,7 @@ const written = (from: string, text: string, at: string): string => `
 const THERE = `there AS MATERIALIZED (
     SELECT uuid FROM nodes WHERE uuid IN (SELECT node_uuid FROM given) ORDER BY uuid FOR KEY SHARE
   )`;
-/** Open alerts of a node, but for reports, which have a limit of their own: a machine may invent parts without end. */
+/** Open alerts of a node, from where on only reports are added, which have a limit of their own: a machine may invent parts without end. */
 const MAX_OPEN = 256;
 const PUT = `
   WITH given AS (

@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { InternalChanges } from '../../model/internal-info';
+import { defined } from '../../model/json';
 import { EMPTY_WRITE, type NodeWrite } from '../../model/node-write';
 import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { storableJson } from '../../model/text';
@@ -87,7 +88,7 @@ function afterRelease(
 
 /** driver_internal_info with these keys set; `undefined` removes a key. */
 function mergedRow(db: Knex, keys: InternalChanges, sizes: Sizes): Row {
-  const present = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
+  const present = defined(keys);
   const removed = Object.keys(keys).filter((key) => !(key in present));
   const text = storableJson(present);
   return {
