@@ -19,6 +19,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'token list': ['bloomery token list --json'],
   'token revoke': ['bloomery token revoke ci'],
   why: ['bloomery why node-1', 'bloomery why node-1 --json --url https://baremetal.example:6385'],
+  console: ['bloomery console log node-1'],
+  'console log': ['bloomery console log node-1', 'bloomery console log node-1 --follow'],
   steps: ['bloomery steps node-1', 'bloomery steps node-1 --continue'],
   'default-config': ['bloomery default-config list'],
   'default-config list': ['bloomery default-config list', 'bloomery default-config list --json'],

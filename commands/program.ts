@@ -10,6 +10,7 @@ import { addDemoCommand } from './demo';
 import { addErasureCommands } from './disks/erasures';
 import { addSnapshotCommands } from './disks/snapshot';
 import { addExamples } from './examples';
+import { addConsoleCommands } from './nodes/console-log';
 import { addHealthCommand } from './nodes/health';
 import { addImportCommand } from './import';
 import { addManualCommands } from './manual';
@@ -45,6 +46,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addErasureCommands,
   addOutOfServiceCommand,
   addHealthCommand,
+  addConsoleCommands,
   addPolicyCommands,
   addSimulateCommand,
   addDemoCommand,

@@ -1,4 +1,5 @@
 /** All calls of the API to a conductor. Arguments and results are plain JSON, so they can go over RPC. */
+import type { WebSocket } from 'ws';
 import type { HttpMethod, IndicatorTable, Screen, VirtualMediaType } from '../drivers/interfaces';
 import type { Screens } from '../drivers/screens';
 import type { Probes } from '../model/readiness';
@@ -26,6 +27,7 @@ import type { Origin } from '../model/origin';
 import type { AgentNode, ConfigScope } from '../store/store';
 import { AlreadyRead } from './core/call-types';
 import type {
+  ConsoleLogPart,
   Validation,
   ProvisionArgs,
   VendorMethodInfo,
@@ -86,6 +88,8 @@ export interface Calls {
   getVirtualMedia(uuid: string): Promise<readonly JsonObject[]>;
   /** `null`: the console is off. */
   consoleInfo(uuid: string): Promise<JsonObject | null>;
+  /** What the machine said on its serial line. @param offset null: the last bytes @param limit bytes */
+  readConsoleLog(uuid: string, offset: number | null, limit: number): Promise<ConsoleLogPart>;
   injectNmi(uuid: string): Promise<void>;
   listIndicators(uuid: string): Promise<IndicatorTable>;
   getIndicator(uuid: string, component: string, indicator: string): Promise<string>;
@@ -140,8 +144,20 @@ export interface ConductorApi extends Conductor {
   from(origin: Origin): Conductor;
 }
 
-/** The screens that this process shows. They are streams, so no other process can be asked for them. */
+/** The screens of the machines of this process. */
 export interface LocalScreens extends Pick<Screens, 'enter'> {
   /** Connects to the screen of a node, whose console is on. @throws Fault */
   open(uuid: string, signal: AbortSignal): Promise<Screen>;
+}
+/** Where the screen of a node is: in this process, or in the one of the node's conductor. */
+export interface ScreenPlaces {
+  /** Absent: this process has no machines. */
+  readonly local?: LocalScreens | undefined;
+  /**
+   * Opens a WebSocket to the conductor of a node, paused. Undefined: that is the one of this process. Absent: there is no other process.
+   * @throws Fault, Error
+   */
+  readonly connect?:
+    | ((uuid: string, path: string, protocols: readonly string[], signal: AbortSignal) => Promise<WebSocket | undefined>)
+    | undefined;
 }

@@ -11,7 +11,7 @@ import { getBootDevice, setBootDevice, supportedBootDevices } from './requests/b
 import { setBootMode, setSecureBoot } from './requests/boot-mode';
 import type { Calls, ConductorApi } from './conductor';
 import type { Lookup, VolumeKind } from './core/call-types';
-import { consoleInfo, setConsole } from './requests/console';
+import { consoleInfo, readConsoleLog, setConsole } from './requests/console';
 import type { Context } from './core/context';
 import { defaultInterface } from './hardware/hardware';
 import { heartbeat } from './engine/heartbeat';
@@ -137,6 +137,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   detachVirtualMedia: { to: node, run: detachVirtualMedia },
   getVirtualMedia: { to: node, repeatable: true, run: getVirtualMedia },
   consoleInfo: { to: node, repeatable: true, run: consoleInfo },
+  readConsoleLog: { to: node, repeatable: true, run: readConsoleLog },
   injectNmi: { to: node, run: injectNmi },
   listIndicators: { to: node, repeatable: true, run: listIndicators },
   getIndicator: { to: node, repeatable: true, run: getIndicator },

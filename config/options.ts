@@ -559,6 +559,8 @@ export const OPTIONS = [
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
   { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, even if there is traffic; 0: never.' },
   { section: 'console', name: 'log_size', kind: 'integer', default: 0, min: 0, max: 1024, ours: true, help: 'KiB of the output of each serial console that is kept in memory, and shown to who connects. The serial line is open while the console is on. 0: none, and the line is open only while a user is connected.' },
+  { section: 'console', name: 'saved_log_size', kind: 'integer', default: 0, min: 0, max: 65536, ours: true, help: 'KiB of the output of each serial console that its conductor saves in files below the state directory. The serial line is open while the console is on. 0: none.' },
+  { section: 'console', name: 'saved_logs_limit', kind: 'integer', default: 1024, min: 1, max: 1048576, ours: true, help: 'MiB of the saved output of all serial consoles of a conductor. Beyond it, the oldest output is removed.' },
 
   // [vnc]
   { section: 'vnc', name: 'enabled', kind: 'boolean', default: false, help: 'Show the screens of nodes with a graphical console: in the page, and on a port of their own, which the addresses of consoles name.' },
@@ -573,6 +575,7 @@ export const OPTIONS = [
   { section: 'vnc', name: 'read_only', kind: 'boolean', default: false, help: 'Nobody sends keys or mouse events to a screen.' },
   { section: 'vnc', name: 'token_timeout', kind: 'integer', default: 600, min: 10, help: 'Seconds for which the address of a graphical console can be opened. After that, the console is turned off as soon as nobody looks.' },
   { section: 'vnc', name: 'expire_console_session_interval', kind: 'integer', default: 120, min: 1, help: 'Seconds between checks whether graphical consoles have expired.' },
+  { section: 'vnc', name: 'max_idle_time', kind: 'integer', default: 0, min: 0, ours: true, help: 'Seconds after which a screen is closed whose user may use keys and mouse, and does not. Then another user may. 0: never.' },
   { section: 'vnc', name: 'max_session_time', kind: 'integer', default: 3600, min: 0, ours: true, help: 'Seconds after which a screen is closed; 0: never.' },
   { section: 'vnc', name: 'max_screens', kind: 'integer', default: 50, min: 1, ours: true, help: 'Maximum of screens that users of this process look at.' },
   { section: 'vnc', name: 'max_users_per_screen', kind: 'integer', default: 4, min: 1, ours: true, help: 'Maximum of users who look at one screen. Only the first of them can use keys and mouse.' },

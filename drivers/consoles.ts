@@ -26,6 +26,8 @@ interface ConsoleSetup {
   readonly limitMs: number;
   /** Bytes of output that are kept; 0: the line is open only while a client is connected. */
   readonly logBytes: number;
+  /** Gets all that the machine says, also while no client is connected. */
+  readonly save?: ((bytes: Buffer) => void) | undefined;
   open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
 }
 export interface Consoles {
@@ -102,7 +104,7 @@ function createConsoleLog(most: number): { readonly add: (bytes: Buffer) => void
       parts = [Buffer.from(Buffer.concat(parts).subarray(-most))];
       size = parts[0]!.length;
     },
-    read: () => Buffer.concat(parts).subarray(-most),
+    read: () => (most === 0 ? Buffer.alloc(0) : Buffer.concat(parts).subarray(-most)),
   };
 }
 /** Small parts of a log that are joined at a time. */
@@ -117,7 +119,8 @@ function keepLine(setup: ConsoleSetup, log: Log, signal: AbortSignal): Pick<Cons
   /** Resolves when the line that a client uses ends. */
   let ended: (error: Error | undefined) => void = () => {};
   const take = (bytes: Buffer): void => {
-    said.add(bytes);
+    if (setup.logBytes > 0) said.add(bytes);
+    setup.save?.(bytes);
     listener?.(bytes);
   };
   const follow = async (): Promise<void> => {
@@ -227,7 +230,7 @@ export function createConsoles(log: Log): Consoles {
         for (const socket of sockets) socket.destroy();
       };
       server.listen({ port, host: setup.host }, () => {
-        if (setup.logBytes > 0) kept = keepLine(setup, log, closing.signal);
+        if (setup.logBytes > 0 || setup.save) kept = keepLine(setup, log, closing.signal);
         done({ server, port, hangUp });
       });
     });

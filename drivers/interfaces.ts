@@ -33,6 +33,7 @@ import type { Switches } from '../wire/switches/switches';
 import type { Services } from '../wire/keystone/services';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
+import type { ConsoleLogs } from './console-logs';
 import type { Consoles } from './consoles';
 import type { Screens } from './screens';
 
@@ -54,6 +55,8 @@ export interface Connections {
   readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
   readonly consoles?: (Consoles & SolPool) | undefined;
+  /** What machines said on their serial lines. Absent: it is not saved. */
+  readonly consoleLogs?: ConsoleLogs | undefined;
   /** Who looks at screens. Absent: this process shows none. */
   readonly screens?: Screens | undefined;
   /** The introspection service. Absent: [discoverd] names none. */
@@ -78,6 +81,7 @@ export const UNFENCED: readonly (keyof Connections)[] = [
   'networkTraits',
   'apiUrl',
   'consoles',
+  'consoleLogs',
   'screens',
   'services',
 ];

@@ -1,10 +1,12 @@
 /** The role conductor: it manages nodes through their drivers. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { startConductor, type RunningConductor } from '../conductor/index';
 import { parseIni } from '../config/ini';
 import type { LoadedOptions, Options } from '../config/options';
 import { discoverdService } from '../drivers/agent/discoverd';
+import { createConsoleLogs } from '../drivers/console-logs';
 import type { Consoles } from '../drivers/consoles';
 import type { Screens } from '../drivers/screens';
 import { withStepLog } from '../drivers/fake/log';
@@ -93,7 +95,7 @@ interface ConductorParts {
   readonly viewers: Screens;
 }
 export async function startConductorRole(
-  { given, options, store, services, clock, metrics, stops, log, stopOptions }: StoreContext,
+  { given, options, stateDir, store, services, clock, metrics, stops, log, stopOptions }: StoreContext,
   { notifier, rpc, consoles: tcpConsoles, viewers: screens }: ConductorParts,
 ): Promise<RunningConductor> {
   const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
@@ -103,6 +105,11 @@ export async function startConductorRole(
     connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
   });
   const introspection = discoverdService(options);
+  const consoleLogs = createConsoleLogs({
+    root: join(stateDir, 'console-logs'),
+    inAll: options['console.saved_logs_limit'] * 2 ** 20,
+    log: log.child({ component: 'consoles' }),
+  });
   const switches = switchesOf(options);
   const networkTraits = networkTraitsOf(options);
   const apiUrl = catalogUrl(given, services);
@@ -111,6 +118,7 @@ export async function startConductorRole(
     ipmi: ipmi.ipmi,
     sdrCache: ipmi.sdrCache,
     consoles,
+    consoleLogs,
     screens,
     redfish,
     biosRegistries: createRegistryCache(),
@@ -121,6 +129,7 @@ export async function startConductorRole(
   };
   stops.push(async () => {
     await consoles.closeAll();
+    await consoleLogs.settle();
     await ipmi.close();
     await redfish.close();
     await introspection?.close();

@@ -13,6 +13,10 @@ export const accepted = ({ base, params }: RequestOn<'node_ident'>, rest = 'stat
   headers: location(base, `nodes/${params.node_ident}/${rest}`),
 });
 
+/** Bytes of an answer. */
+const MAX_LOG_PART = 262_144;
+const USUAL_LOG_PART = 65_536;
+
 const SINCE = 76;
 function checkVersion({ minor }: Request): void {
   if (minor < SINCE) throw notFound(`This endpoint is supported starting with the API version 1.${SINCE}`);
@@ -57,6 +61,11 @@ async function setConsole(request: RequestOf<'setConsole'>, context: ApiContext)
 export const machineStateHandlers = {
   setBootMode,
   setSecureBoot,
+  showConsoleLog: onNode(({ uuid }, { query: { offset, limit } }, { conductor }) => {
+    if (offset !== undefined && (offset < 0 || !Number.isSafeInteger(offset))) throw invalidParameter('offset must be a number of bytes');
+    if (limit !== undefined && (limit < 1 || limit > MAX_LOG_PART)) throw invalidParameter(`limit must be from 1 to ${MAX_LOG_PART}`);
+    return conductor.readConsoleLog(uuid, offset ?? null, limit ?? USUAL_LOG_PART);
+  }),
   showConsole: onNode(async ({ uuid }, _, { conductor }) => {
     const info = await conductor.consoleInfo(uuid);
     return { console_enabled: info !== null, console_info: info };

@@ -43,6 +43,7 @@ export interface Operations {
   readonly setSecureBoot: Operation<{ node_ident: string }, { target: boolean | null }, unknown>;
   readonly showConsole: Operation<{ node_ident: string }, None, unknown>;
   readonly setConsole: Operation<{ node_ident: string }, { enabled: boolean | null }, unknown>;
+  readonly showConsoleLog: Operation<{ node_ident: string }, { offset?: number; limit: number }, unknown>;
   readonly showBootDevice: Operation<{ node_ident: string }, None, unknown>;
   readonly setBootDevice: Operation<{ node_ident: string }, { boot_device: string | null; persistent?: boolean | null }, unknown>;
   readonly listBootDevices: Operation<{ node_ident: string }, None, unknown>;

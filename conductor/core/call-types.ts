@@ -62,3 +62,14 @@ export interface VolumeRecords {
 }
 export type VolumeKind = keyof VolumeRecords;
 export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;
+
+/** A part of what a machine said on its serial line. Offsets count its bytes since the log began. */
+export interface ConsoleLogPart {
+  /** The offsets of the first byte that is saved, and after the last one. */
+  readonly start: number;
+  readonly end: number;
+  readonly offset: number;
+  /** Where the next part begins. */
+  readonly next_offset: number;
+  readonly text: string;
+}

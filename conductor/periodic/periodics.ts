@@ -4,6 +4,7 @@ import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
 import type { Stays } from '../../model/rules/time-limits';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
+import { removeStrayConsoleLogs } from '../requests/console';
 import type { Context } from '../core/context';
 import { trimEvents } from './events';
 import { healthWatch, type HealthWatch } from '../core/health';
@@ -68,6 +69,7 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['conductor.node_history_cleanup_interval'],
     run: async (context) => ((await context.isOwnWork('node history')) ? trimHistory(context) : undefined),
   },
+  { name: 'console logs of deleted nodes', every: () => 3600, run: removeStrayConsoleLogs },
   {
     name: 'unfinished allocations',
     every: (options) => options['conductor.check_allocations_interval'],

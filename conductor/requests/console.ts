@@ -1,7 +1,8 @@
 /** GET and PUT …/states/console. */
 import type { Screen } from '../../drivers/interfaces';
-import { invalidParameter } from '../../model/errors';
+import { Fault, invalidParameter } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
+import type { ConsoleLogPart } from '../core/call-types';
 import type { Context } from '../core/context';
 import { withoutFullStop, attempt } from '../core/attempt';
 import { inBackground } from './in-background';
@@ -59,6 +60,46 @@ export async function openScreen(context: Context, uuid: string, signal: AbortSi
     await validateInterface(task, 'console');
     return console.screen(task, signal);
   });
+}
+
+/** Bytes that belong to a character of UTF-8 whose end is missing. */
+function incomplete(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!;
+    if (byte < 0x80) return 0;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 0;
+    if (length > 0) return back < length ? back : 0;
+  }
+  return 0;
+}
+/** What the machine said on its serial line, as far as the conductor has saved it. Throws Fault. @param offset null: the last bytes */
+export async function readConsoleLog(context: Context, uuid: string, offset: number | null, limit: number): Promise<ConsoleLogPart> {
+  return withTask(context, uuid, { purpose: 'reading the console log', lock: 'shared' }, async ({ connections }) => {
+    const logs = connections.consoleLogs;
+    if (!logs) throw new Fault('NotFound', { message: 'This conductor saves no console logs.' });
+    const part = await logs.read(uuid, offset ?? undefined, limit);
+    const cut = part.next < part.end || offset !== null ? incomplete(part.bytes) : 0;
+    // A character that the next answer has whole; unless there is nothing else, which is no character then.
+    const bytes = cut < part.bytes.length ? part.bytes.subarray(0, part.bytes.length - cut) : part.bytes;
+    return { start: part.start, offset: part.offset, next_offset: part.offset + bytes.length, end: part.end, text: bytes.toString() };
+  });
+}
+/** Before a node is deleted. An error, such as a driver that is not enabled any more, prevents no deletion, as in Ironic. */
+export async function endConsole(task: NodeTask): Promise<void> {
+  if (!task.node.console_enabled) return;
+  await stopConsole(task).catch((error: unknown) => task.log.warn('the console of a deleted node could not be stopped', { error }));
+}
+/** Removes the logs of nodes that no longer exist: another conductor had them when they were deleted. */
+export async function removeStrayConsoleLogs({ connections, store }: Context): Promise<number> {
+  const logs = connections.consoleLogs;
+  let removed = 0;
+  for (const uuid of (await logs?.nodes()) ?? []) {
+    const [known] = await store.nodes.list({ where: { uuid }, children: 'all' });
+    if (known) continue;
+    await logs!.remove(uuid);
+    removed++;
+  }
+  return removed;
 }
 
 /** Does nothing if the console is in this state already. */

@@ -12,7 +12,13 @@ const TERMINAL: Readonly<Record<string, Property>> = {
     description:
       'KiB of what the machine says on its serial line that are kept, and shown to who connects. Default: [console]log_size. Optional.',
   },
+  console_saved_log_size: {
+    description:
+      'KiB of what the machine says on its serial line that the conductor saves in files, for GET /v1/nodes/NODE/console_log. Default: [console]saved_log_size. Optional.',
+  },
 };
+/** KiB. */
+const MAX_SAVED_KIB = 65_536;
 /** The driver_internal_info key of the port that was chosen for the node. */
 const ALLOCATED = 'allocated_ipmi_terminal_port';
 /** The log of a console is in the conductor's memory. */
@@ -34,19 +40,24 @@ const ownPort = ({ driver_info: info, driver_internal_info: internal }: NodeReco
 const hostOf = ({ options }: Task): string => options['console.socat_address'] || '127.0.0.1';
 
 /** Throws Fault InvalidParameterValue. */
-function logKiB({ node, options }: Pick<Task, 'node' | 'options'>): number {
-  const given = node.driver_info['console_log_size'] ?? options['console.log_size'];
+function sizeIn(node: NodeRecord, key: string, usual: number, most: number): number {
+  const given = node.driver_info[key] ?? usual;
   const size = toInteger(given);
-  if (size === undefined || size < 0 || size > MAX_LOG_KIB)
+  if (size === undefined || size < 0 || size > most)
     throw new Fault('InvalidParameterValue', {
-      message: `Invalid value "${str(given)}" set in driver_info/console_log_size: it must be a number of KiB up to ${MAX_LOG_KIB}.`,
+      message: `Invalid value "${str(given)}" set in driver_info/${key}: it must be a number of KiB up to ${most}.`,
     });
   return size;
 }
+const logKiB = ({ node, options }: Pick<Task, 'node' | 'options'>): number =>
+  sizeIn(node, 'console_log_size', options['console.log_size'], MAX_LOG_KIB);
+const savedKiB = ({ node, options }: Pick<Task, 'node' | 'options'>): number =>
+  sizeIn(node, 'console_saved_log_size', options['console.saved_log_size'], MAX_SAVED_KIB);
 /** @returns the port */
 async function listen(task: Task): Promise<number> {
   const { node, options, connections } = task;
-  const { consoles } = connections;
+  const { consoles, consoleLogs: logs } = connections;
+  const most = savedKiB(task) * 1024;
   const target = targetOf(task);
   if (!consoles) throw new Fault('DriverOperationError', { message: 'this process serves no consoles' });
   const own = ownPort(node);
@@ -57,6 +68,7 @@ async function listen(task: Task): Promise<number> {
     idleMs: options['console.terminal_timeout'] * 1000,
     limitMs: options['console.max_session_time'] * 1000,
     logBytes: logKiB(task) * 1024,
+    save: most > 0 && logs ? (bytes) => logs.add(node.uuid, bytes, most) : undefined,
     open: (deliver, signal) => consoles.openSol(target, deliver, { timeoutMs: CONNECT_TIMEOUT, signal }),
   });
 }
@@ -67,6 +79,7 @@ export const ipmiConsole: ConsoleInterface = {
     const { node, options } = task;
     const { version } = ipmiTarget(node);
     logKiB(task);
+    savedKiB(task);
     if (ownPort(node) === undefined && options['console.port_range'].length === 0)
       throw new Fault('MissingParameterValue', {
         message: "Either missing 'ipmi_terminal_port' parameter in node's driver_info or [console]port_range is not configured",

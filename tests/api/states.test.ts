@@ -228,6 +228,19 @@ it('returns the sensor readings of the conductor', async () => {
   expect(body).toEqual({ sensors: [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }] });
   expect((await api.ask('GET', '/v1/nodes/none/sensors')).status).toBe(404);
 });
+it('returns what a machine said on its serial line, in bounded parts', async () => {
+  const log = '/v1/nodes/one/console_log';
+  expect(await api.ask('GET', log)).toMatchObject({
+    status: 200,
+    body: { start: 0, end: 9, offset: 0, next_offset: 9, text: 'login: \u001b' },
+  });
+  expect(api.conductor.calls.at(-1)).toEqual({ name: 'readConsoleLog', arguments: [ONE, null, 65_536] });
+  expect((await api.ask('GET', `${log}?offset=5&limit=262144`)).status).toBe(200);
+  expect(api.conductor.calls.at(-1)).toEqual({ name: 'readConsoleLog', arguments: [ONE, 5, 262_144] });
+  for (const query of ['offset=-1', 'offset=x', 'offset=1.5', 'limit=0', 'limit=262145', 'limit=1e99', 'offset=99999999999999999999'])
+    expect([query, (await api.ask('GET', `${log}?${query}`)).status]).toEqual([query, 400]);
+  expect((await api.ask('GET', '/v1/nodes/none/console_log')).status).toBe(404);
+});
 it('reads and sets boot devices through the conductor', async () => {
   const device = '/v1/nodes/one/management/boot_device';
   expect((await api.ask('GET', device)).body).toEqual({ boot_device: 'pxe', persistent: false });

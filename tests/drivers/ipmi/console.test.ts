@@ -1,7 +1,11 @@
 /** The console of an IPMI node on a TCP port: driver, our client and our BMC together. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createConsoleLogs, type ConsoleLogs } from '../../../drivers/console-logs';
 import { createConsoles } from '../../../drivers/consoles';
 import { ipmiConsole } from '../../../drivers/ipmi/console';
 import { silentLog } from '../../../model/log';
@@ -19,7 +23,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-async function bench(info: JsonObject = {}, options: object = {}) {
+async function bench(info: JsonObject = {}, options: object = {}, consoleLogs?: ConsoleLogs) {
   const serial = createSerial('m1');
   const bmc = await testBmc({ sol: { serial: serial.port, port: 623 } });
   stops.push(() => bmc.close());
@@ -32,7 +36,7 @@ async function bench(info: JsonObject = {}, options: object = {}) {
     node: { driver: 'ipmi', driver_info },
     driver: { console: ipmiConsole },
     options: { 'console.socat_address': '127.0.0.1', ...options },
-    connections: { ipmi, consoles },
+    connections: { ipmi, consoles, consoleLogs },
   });
   return { ...made, serial, consoles };
 }
@@ -163,6 +167,31 @@ it('keeps the end of what the machine said before a client connected', async () 
   expect(text).toMatch(/^x+.*the end/s);
   expect(lines).toBe(1);
   await ipmiConsole.stop(task);
+});
+it('saves what the machine says while nobody looks, and a client sees it live too', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'console-logs-'));
+  stops.push(async () => rmSync(root, { recursive: true }));
+  const logs = createConsoleLogs({ root, inAll: 1 << 20, log: silentLog });
+  const port = await freePort();
+  const { task, serial } = await bench({ ipmi_terminal_port: port, console_saved_log_size: 1 }, {}, logs);
+  const text = async (): Promise<string> => (await logs.read(task.node.uuid, undefined, 2000)).bytes.toString();
+  await ipmiConsole.start(task);
+  serial.log('before the line is open');
+  await until('the saved text', async () => {
+    serial.log('booting');
+    return (await text()).includes('booting');
+  });
+  const first = await client(port);
+  first.socket.write('hello\r');
+  await first.until('hello\r\nm1> ');
+  await until('the typed text', async () => (await text()).includes('hello'));
+  await ipmiConsole.stop(task);
+  serial.log('after the console was turned off');
+  expect(await text()).not.toContain('turned off');
+});
+it('validate rejects a console_saved_log_size of 65537', async () => {
+  const { task } = await bench({ ipmi_terminal_port: 1, console_saved_log_size: 65_537 });
+  await expect(ipmiConsole.validate!(task)).rejects.toThrow('driver_info/console_saved_log_size: it must be a number of KiB up to 65536.');
 });
 it.each([-1, 2000, 'x'])('validate rejects console_log_size %j', async (size) => {
   const { task } = await bench({ ipmi_terminal_port: 1, console_log_size: size });

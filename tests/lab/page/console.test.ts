@@ -40,7 +40,7 @@ beforeAll(async () => {
         enabled_console_interfaces: 'ipmitool-socat,no-console',
         default_console_interface: 'ipmitool-socat',
       },
-      console: { port_range: `${consolePort}:${consolePort + 1}` },
+      console: { port_range: `${consolePort}:${consolePort + 1}`, saved_log_size: 64 },
     },
   );
   fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
@@ -115,6 +115,11 @@ it('the page turns a console on and types into it, and the server refuses other 
   expect(await page.$$('.console img')).toEqual([]);
   await page.keyboard.type('ready to boot\r');
   await untilShown(page, 'ready to boot');
+  await clickText(page, 'Saved output', 'button');
+  await waitForText(page, 'pre', 'ready to boot');
+  await waitForText(page, '[role=status]', '1 KiB are saved.');
+  await clickText(page, 'Download', 'button');
+  await waitForText(page, '[role=status]', 'The file is in your downloads.');
   expect(await axeViolations(page)).toEqual([]);
   await picture(page, 'console');
 

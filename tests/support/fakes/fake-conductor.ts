@@ -86,6 +86,13 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     attachVirtualMedia: done('attachVirtualMedia', async () => {}),
     detachVirtualMedia: done('detachVirtualMedia', async () => {}),
     getVirtualMedia: done('getVirtualMedia', async () => [{ media_types: ['CD'], inserted: false, image: null }]),
+    readConsoleLog: done('readConsoleLog', async (_, offset) => ({
+      start: 0,
+      end: 9,
+      offset: offset ?? 0,
+      next_offset: 9,
+      text: 'login: \u001b',
+    })),
     consoleInfo: done('consoleInfo', async () => null),
     injectNmi: done('injectNmi', async () => {}),
     listIndicators: done('listIndicators', async () => ({ system: { led: { readonly: false, states: ['off', 'on'] } } })),

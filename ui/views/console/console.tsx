@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { NodeRow } from '../../lib/rows';
 import { api, userMay, messageOf, session } from '../../state';
+import { SavedLog } from './saved-log';
 import { Screen } from './screen';
 
 interface ConsoleState {
@@ -129,6 +130,7 @@ export function Console({ row }: { readonly row: NodeRow }) {
         <span role="status">{state === null && notice === '' ? 'Loading …' : notice}</span>
       </p>
       {isOn && <Shown uuid={uuid} info={state.console_info ?? {}} />}
+      {state?.console_info?.type !== 'vnc' && <SavedLog uuid={uuid} name={row.name ?? uuid} />}
     </>
   );
 }
