@@ -7,7 +7,7 @@ import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
-import type { ConductorApi, LocalScreens } from '../conductor/conductor';
+import type { ConductorApi, ScreenPlaces } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
 import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -86,7 +86,7 @@ interface ApiParts extends ServiceParts {
     /** The port of a console that this process serves. */
     readonly portOf: (uuid: string) => Promise<number | undefined>;
     /** Absent: this process shows no screens. */
-    readonly screens?: LocalScreens | undefined;
+    readonly screens?: ScreenPlaces | undefined;
     /** Sets the listener of the HTTP server. */
     readonly upgrade: (listener: UpgradeListener) => void;
   };
@@ -377,7 +377,7 @@ export function createApi(parts: ApiParts): RequestListener {
   if (parts.consoles && options['api.enable_ui']) {
     const { portOf, screens, upgrade } = parts.consoles;
     const shared = { options, sessions, store, log, clock, stopping, audit: parts.audit };
-    const consoles = createConsoleBridge({ ...shared, conductor, localConsole: portOf });
+    const consoles = createConsoleBridge({ ...shared, conductor, localConsole: portOf, connect: screens?.connect });
     const pageScreens = screens && createPageScreens({ ...shared, screens });
     upgrade((...given) => consoles(...given) || (pageScreens?.(...given) ?? false));
   }

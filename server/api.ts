@@ -4,7 +4,7 @@ import type { Probes } from '../api/http/probes';
 import { createIntrospectionApi } from '../api/introspection/server';
 import type { Document } from '../api/schema/document';
 import { createApi } from '../api/server';
-import type { LocalScreens } from '../conductor/conductor';
+import type { ScreenPlaces } from '../conductor/conductor';
 import type { RunningConductor } from '../conductor/index';
 import { createRouter } from '../conductor/rpc/router';
 import type { Consoles } from '../drivers/consoles';
@@ -27,8 +27,8 @@ interface ApiParts {
   readonly conductor: RunningConductor | undefined;
   /** The consoles of the conductor in this process. */
   readonly consoles: Consoles;
-  /** The screens of the conductor in this process; absent: it shows none. */
-  readonly screens: LocalScreens | undefined;
+  /** Absent: this process shows no screens. */
+  readonly screens: ScreenPlaces | undefined;
   readonly audit: AuditLog | undefined;
   /** Absent: without the roles `api` and `inspector`. */
   readonly enforcer: Enforcer | undefined;

@@ -1,21 +1,49 @@
-/** The port for the screens of nodes: the page with noVNC, and the WebSockets of whoever has the token of a console. */
+/** The screens of nodes: their port with noVNC's page, for whoever has the token of a console. And consoles for other processes, of both kinds. */
 import type { AuditLog } from '../api/http/audit';
-import { createTokenScreens } from '../api/ui/screen';
+import { createRelayedConsoles } from '../api/ui/console';
+import { createRelayedScreens, createTokenScreens } from '../api/ui/screen';
 import { answerScreenPage } from '../api/ui/screen-page';
-import type { LocalScreens } from '../conductor/conductor';
+import type { ScreenPlaces } from '../conductor/conductor';
+import type { RunningConductor } from '../conductor/index';
+import { createStreamRouter } from '../conductor/rpc/router';
+import type { Consoles } from '../drivers/consoles';
+import type { Screens } from '../drivers/screens';
 import type { StoreContext } from './context';
 import type { HttpListener } from './http-listener';
+import type { Rpc } from './rpc';
 
 interface ScreenParts {
-  readonly listener: HttpListener;
-  readonly screens: LocalScreens;
+  /** Absent: [vnc]enabled is false, or this process has no conductor. */
+  readonly listener: HttpListener | undefined;
+  readonly viewers: Screens;
+  /** The serial consoles of this process. */
+  readonly consoles: Consoles;
+  readonly conductor: RunningConductor | undefined;
+  readonly rpc: Rpc | undefined;
   readonly audit: AuditLog | undefined;
 }
+/** Undefined: this process shows no screens. */
 export function startScreens(
-  { store, options, clock, log, stops, stopping }: StoreContext,
-  { listener, screens, audit }: ScreenParts,
-): void {
-  listener.answer(answerScreenPage());
-  listener.upgrade(createTokenScreens({ store, options, clock, log: log.child({ component: 'screens' }), stopping, screens, audit }));
-  stops.push(() => listener.close());
+  context: StoreContext,
+  { listener, viewers, consoles, conductor, rpc, audit }: ScreenParts,
+): ScreenPlaces | undefined {
+  const { store, options, clock, stops, stopping } = context;
+  const log = context.log.child({ component: 'screens' });
+  const local = options['vnc.enabled'] && conductor ? { enter: viewers.enter, open: conductor.openScreen } : undefined;
+  const connect = rpc && createStreamRouter({ store, clock, log, options, here: conductor, client: rpc.client });
+  if (!local && !connect) return undefined;
+  const places = { local, connect };
+  const parts = { store, options, clock, log, stopping };
+  if (listener) {
+    listener.answer(answerScreenPage());
+    listener.upgrade(createTokenScreens({ ...parts, screens: places, audit }));
+    stops.push(() => listener.close());
+  }
+  // The other process has the user, and writes the audit log.
+  const toScreens = createRelayedScreens({ ...parts, screens: { local } });
+  const toConsoles = conductor && createRelayedConsoles({ ...parts, conductor, localConsole: (uuid) => consoles.portOf(uuid) });
+  rpc?.server?.stream((...given) => {
+    if (!toConsoles?.(...given)) toScreens(...given);
+  });
+  return places;
 }

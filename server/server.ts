@@ -114,8 +114,7 @@ async function startAll(context: StartContext): Promise<Started> {
   const viewers = createScreens({ inAll: given['vnc.max_screens'], ofNode: given['vnc.max_users_per_screen'] });
   const conductor = roles.includes('conductor') ? await startConductorRole(complete, { notifier, rpc, consoles, viewers }) : undefined;
   const audit = document || listeners.screens ? startAudit(complete) : undefined;
-  const screens = given['vnc.enabled'] && conductor ? { enter: viewers.enter, open: conductor.openScreen } : undefined;
-  if (screens && listeners.screens) startScreens(complete, { listener: listeners.screens, screens, audit });
+  const screens = startScreens(complete, { listener: listeners.screens, viewers, consoles, conductor, rpc, audit });
   const healthRules = await readHealthRules(options['health.rules']);
   const used = { healthRules, listeners, probes, notifier, rpc, conductor, consoles, screens, audit, enforcer };
   if (document) startApis(complete, { ...used, document });

@@ -6,9 +6,9 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer, type WebSocket } from 'ws';
+import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
 import type { Options } from '../../config/options';
-import type { Conductor } from '../../conductor/conductor';
+import type { Conductor, ScreenPlaces } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { canonicalAddress, isLoopback, isUuid, networksOf } from '../../model/idents';
@@ -25,21 +25,27 @@ import { createConsoleRights } from './console-rights';
 import { recordVisit } from './visit-audit';
 import { close, CLOSE, refuse, statusOf, watch } from './web-sockets';
 
-interface ConsoleParts {
+interface LineParts {
   readonly options: Options;
-  readonly sessions: Pick<Sessions, 'auth'>;
-  readonly store: { readonly nodes: Pick<Store['nodes'], 'find'> };
   readonly conductor: Pick<Conductor, 'consoleInfo'>;
   /** The port of a console that this process serves. */
   readonly localConsole: (uuid: string) => Promise<number | undefined>;
-  readonly audit?: AuditLog | undefined;
+  /** Reaches consoles of other processes. Absent: there is no other process. */
+  readonly connect?: ScreenPlaces['connect'];
   readonly log: Log;
   readonly clock: Clock;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
+interface ConsoleParts extends LineParts {
+  readonly sessions: Pick<Sessions, 'auth'>;
+  readonly store: { readonly nodes: Pick<Store['nodes'], 'find'> };
+  readonly audit?: AuditLog | undefined;
+}
 
 const PATH = '/ui/console/';
+/** Where a conductor accepts consoles from other processes. */
+const RELAY_PATH = '/consoles/';
 const PROTOCOL = 'bloomery.console';
 /** Consoles of this process that are open at once, in all and of a user. Only users with the right to the console have one. */
 const OPEN: ShareLimits = shareLimits(200, null);
@@ -86,14 +92,14 @@ function connectTo(address: { readonly host: string; readonly port: number }, si
   });
 }
 /** Copies in both directions, each no faster than the other side reads. */
-function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
+function join(client: WebSocket, line: Duplex, onTraffic: () => void): void {
   client.on('message', (data) => {
     onTraffic();
-    if (line.write(data as Buffer)) return;
+    if (line.write(data)) return;
     client.pause();
     line.once('drain', () => client.resume());
   });
-  line.on('data', (bytes) => {
+  line.on('data', (bytes: Buffer) => {
     onTraffic();
     client.send(bytes, () => {
       if (client.bufferedAmount < MAX_UNSENT) line.resume();
@@ -103,9 +109,7 @@ function join(client: WebSocket, line: Socket, onTraffic: () => void): void {
   line.once('close', () => close(client, CLOSE.ended, 'The console was disconnected.'));
 }
 
-export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
-  const { options, conductor, log, clock, stopping } = parts;
-  const limits = { idle: options['console.terminal_timeout'], session: options['console.max_session_time'] };
+function createSockets(answers: WeakMap<IncomingMessage, readonly string[]>): WebSocketServer {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME,
@@ -113,10 +117,16 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     clientTracking: false,
     handleProtocols: () => PROTOCOL,
   });
+  sockets.on('headers', (lines, request) => void lines.push(...(answers.get(request) ?? [])));
+  return sockets;
+}
+/** Connects a browser, or another process, to the line of a console. */
+type Serve = (client: WebSocket, uuid: string, authorise: () => Promise<unknown>) => Promise<void>;
+function createLines(parts: LineParts): Serve {
+  const { options, conductor, log, clock, stopping } = parts;
+  const limits = { idle: options['console.terminal_timeout'], session: options['console.max_session_time'] };
   // Each console listens to the end of the server.
   setMaxListeners(0, stopping);
-  const rights = createConsoleRights(parts);
-  const open = createShares(OPEN);
 
   /** @throws Error with a message for the user */
   async function addressOf(uuid: string): Promise<{ readonly host: string; readonly port: number }> {
@@ -129,7 +139,20 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
       throw new Error('Another process serves this console on a local address: set [console]socat_address on its conductor.');
     return address;
   }
-  async function serve(client: WebSocket, request: IncomingMessage, uuid: string): Promise<void> {
+  /** The line of a console in another process. Undefined: it is here, or at an address that all processes reach. */
+  async function lineThere(client: WebSocket, uuid: string, signal: AbortSignal): Promise<Duplex | undefined> {
+    const remote = await parts.connect?.(uuid, `${RELAY_PATH}${uuid}`, [PROTOCOL], signal).catch((error: unknown) => {
+      log.warn('the conductor of a node gives no console', { node: uuid, error: reasonOf(error) });
+      return undefined;
+    });
+    if (!remote) return undefined;
+    remote.once('close', (code, reason) => {
+      if (code === CLOSE.failed) close(client, CLOSE.failed, reason.toString());
+    });
+    // The stream reports errors, too. With `allowHalfOpen`, it would not close when the other process closes the WebSocket.
+    return createWebSocketStream(remote, { allowHalfOpen: false }).on('error', () => {});
+  }
+  return async (client, uuid, authorise) => {
     const gone = new AbortController();
     const leave = (): void => gone.abort(new Error('the browser has gone'));
     client.once('close', leave);
@@ -138,12 +161,11 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     client.pause();
     const stop = (): void => close(client, CLOSE.stopping, 'The server stops.');
     stopping.addEventListener('abort', stop, { once: true });
-    let line: Socket | undefined;
+    let line: Duplex | undefined;
     try {
-      line = await connectTo(await addressOf(uuid), gone.signal);
+      line = (await lineThere(client, uuid, gone.signal)) ?? (await connectTo(await addressOf(uuid), gone.signal));
       let last = clock.now();
-      const parts = { clock, limits, lastTraffic: () => last, authorise: () => rights.check(request, uuid), signal: gone.signal };
-      watch(client, parts).catch(() => {});
+      watch(client, { clock, limits, lastTraffic: () => last, authorise, signal: gone.signal }).catch(() => {});
       join(client, line, () => (last = clock.now()));
       client.resume();
       if (!gone.signal.aborted) await new Promise((done) => gone.signal.addEventListener('abort', done, { once: true }));
@@ -154,7 +176,15 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
       stopping.removeEventListener('abort', stop);
       line?.destroy();
     }
-  }
+  };
+}
+
+export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
+  const { options, log, clock, stopping } = parts;
+  const sockets = createSockets(new WeakMap());
+  const serve = createLines(parts);
+  const rights = createConsoleRights(parts);
+  const open = createShares(OPEN);
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, uuid: string): Promise<void> {
     const source = sourceOf(request, options);
@@ -183,7 +213,7 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     const begun = clock.now();
     log.info('a console was opened in the browser', { node: uuid, user });
     recordVisit(parts, visit, 'openConsole');
-    await serve(client, request, uuid);
+    await serve(client, uuid, () => rights.check(request, uuid));
     log.info('a console in the browser was closed', { node: uuid, user });
     recordVisit(parts, visit, 'closeConsole', { seconds: Math.round((clock.now() - begun) / 1000) });
   }
@@ -197,6 +227,25 @@ export function createConsoleBridge(parts: ConsoleParts): UpgradeListener {
     else if (!isOfOwnPage(request, options)) refuse(socket, 403);
     else if (stopping.aborted) refuse(socket, 503);
     else void accept(request, socket, head, uuid);
+    return true;
+  };
+}
+
+/** For other processes of this program, which have checked the user, and ask the conductor of the node. @returns whether it is a console */
+export function createRelayedConsoles(
+  parts: LineParts,
+): (request: IncomingMessage, socket: Duplex, head: Buffer, answer: readonly string[]) => boolean {
+  const answers = new WeakMap<IncomingMessage, readonly string[]>();
+  const sockets = createSockets(answers);
+  const serve = createLines(parts);
+  return (request, socket, head, answer) => {
+    const { bare } = targetOf(request.url ?? '/');
+    if (!bare.startsWith(RELAY_PATH)) return false;
+    const uuid = bare.slice(RELAY_PATH.length);
+    answers.set(request, answer);
+    if (!isUuid(uuid)) refuse(socket, 404);
+    else if (parts.stopping.aborted) refuse(socket, 503);
+    else sockets.handleUpgrade(request, socket, head, (client) => void serve(client, uuid, async () => {}));
     return true;
   };
 }

@@ -3,21 +3,23 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
-import type { LocalScreens } from '../../conductor/conductor';
+import type { LocalScreens, ScreenPlaces } from '../../conductor/conductor';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { startProxy } from '../../wire/rfb/proxy';
+import { createShares, shareLimits } from '../../wire/shares';
 import { timeoutSignal } from '../../wire/timeout-signal';
 import type { AuditLog } from '../http/audit';
 import { sourceOf } from '../http/source';
+import { lastWords, relay } from './screen-relay';
 import { recordVisit } from './visit-audit';
-import { close, CLOSE, watch } from './web-sockets';
+import { close, CLOSE, refuse, statusOf, watch } from './web-sockets';
 
 export interface VisitParts {
   readonly options: Options;
-  readonly screens: LocalScreens;
+  readonly screens: ScreenPlaces;
   readonly audit?: AuditLog | undefined;
   readonly log: Log;
   readonly clock: Clock;
@@ -33,10 +35,24 @@ export interface Visit {
   readonly wish: 'control' | 'view';
   /** Rejects when the user may not look any more. */
   readonly authorise: () => Promise<unknown>;
+  /** More header lines for the response that accepts the WebSocket. */
+  readonly answer?: readonly string[];
+}
+/** Where a viewer sees the screen. */
+interface Place {
+  readonly controls: boolean;
+  /** Present: why there is no place. */
+  readonly refusal?: string | undefined;
+  /** Shows the screen until one side ends it. @param gone aborted when the viewer has left. @returns why it ended */
+  show(client: WebSocket, visit: Visit, gone: AbortSignal): Promise<string>;
+  leave(): void;
 }
 
-/** The page offers both, and the server chooses: so the page knows whether the user controls the machine. */
-const PROTOCOLS = { control: 'bloomery.screen', view: 'bloomery.screen.view' } as const;
+/**
+ * The page offers the first two, and the server chooses: so the page knows whether the user controls the machine. Another process of this
+ * program offers the third one too, and knows by it that there is no place.
+ */
+const PROTOCOLS = { control: 'bloomery.screen', view: 'bloomery.screen.view', none: 'bloomery.screen.none' } as const;
 /** Other clients with noVNC. */
 const BINARY = 'binary';
 /** Bytes. noVNC sends at most 10 KiB at a time. */
@@ -44,16 +60,12 @@ const MAX_FRAME = 64 * 1024;
 /** Milliseconds for the connection to the machine and the handshakes. */
 const HANDSHAKE_MS = 20_000;
 
-/**
- * Shows the screen until one side ends it.
- * @param gone aborted when the viewer has left
- * @returns why it ended
- */
+/** Connects to the machine. */
 async function show(
   client: WebSocket,
   { uuid, authorise }: Visit,
   mayControl: boolean,
-  { screens, clock, options }: VisitParts,
+  { screens, clock, options }: VisitParts & { readonly screens: LocalScreens },
   gone: AbortSignal,
 ): Promise<string> {
   const handshake = timeoutSignal(HANDSHAKE_MS, gone);
@@ -78,9 +90,11 @@ async function show(
     const tooEarly = ended.then((reason) => {
       throw new Error(reason);
     });
-    await Promise.race([startProxy({ machine, viewer, password, mayControl, handshake }), tooEarly]);
-    const limits = { idle: 0, session: options['vnc.max_session_time'] };
-    watch(client, { clock, limits, lastTraffic: () => clock.now(), authorise, signal: gone }).catch(() => {});
+    let lastInput = clock.now();
+    const onInput = (): void => void (lastInput = clock.now());
+    await Promise.race([startProxy({ machine, viewer, password, mayControl, onInput, handshake }), tooEarly]);
+    const limits = { idle: mayControl ? options['vnc.max_idle_time'] : 0, session: options['vnc.max_session_time'] };
+    watch(client, { clock, limits, lastTraffic: () => lastInput, authorise, signal: gone }).catch(() => {});
     const left = new Promise<string>((done) => {
       gone.addEventListener('abort', () => done(reasonOf(gone.reason)), { once: true });
       if (gone.aborted) done(reasonOf(gone.reason));
@@ -97,19 +111,62 @@ async function show(
   }
 }
 
+const refused = (refusal: string): Place => ({ controls: false, refusal, show: async () => refusal, leave: () => {} });
+/** A place among the viewers of a machine of this process. */
+function placeHere(visit: Visit, parts: VisitParts, hangUp: (reason: string) => void): Place {
+  const { local } = parts.screens;
+  if (!local) return refused('The conductor of the node shows no screens: [vnc]enabled is false.');
+  const seat = local.enter(visit.uuid, visit.wish, hangUp);
+  if ('refusal' in seat) return refused(seat.refusal);
+  const { controls } = seat;
+  return {
+    controls,
+    show: (client, of, gone) => show(client, of, controls, { ...parts, screens: local }, gone),
+    leave: () => seat.leave(),
+  };
+}
+const pathOf = ({ uuid, wish }: Visit): string => `${RELAY_PATH}${uuid}${wish === 'view' ? '?view=1' : ''}`;
+/** Where a conductor accepts visits from other processes. */
+export const RELAY_PATH = '/screens/';
+/** The place that the node's conductor gives, in another process; undefined: it is this process. */
+async function placeThere(visit: Visit, { screens, clock, options, log }: VisitParts, signal: AbortSignal): Promise<Place | undefined> {
+  const { uuid } = visit;
+  let remote: WebSocket | undefined;
+  try {
+    remote = await screens.connect?.(uuid, pathOf(visit), Object.values(PROTOCOLS), timeoutSignal(HANDSHAKE_MS, signal));
+  } catch (error) {
+    if (statusOf(error) < 500) throw error;
+    log.warn('the conductor of a node shows no screen', { node: uuid, error: reasonOf(error) });
+    return refused('The conductor of the node does not answer, or shows no screens.');
+  }
+  if (!remote) return undefined;
+  const refusal = remote.protocol === PROTOCOLS.none ? await lastWords(remote) : undefined;
+  return {
+    controls: remote.protocol === PROTOCOLS.control,
+    refusal,
+    show(client, { authorise }, gone) {
+      const limits = { idle: 0, session: options['vnc.max_session_time'] };
+      watch(client, { clock, limits, lastTraffic: () => clock.now(), authorise, signal: gone }).catch(() => {});
+      return relay(client, remote, clock, gone);
+    },
+    leave: () => remote.close(),
+  };
+}
+
 type Receive = (request: IncomingMessage, socket: Duplex, head: Buffer, visit: Visit) => Promise<void>;
 export function createVisits(parts: VisitParts): Receive {
-  const { options, screens, log, clock, stopping } = parts;
-  /** Whether the user of a request controls the machine. */
-  const controls = new WeakMap<IncomingMessage, boolean>();
+  const { options, log, clock, stopping } = parts;
+  /** What the response to a request says. */
+  const answers = new WeakMap<IncomingMessage, { readonly protocol: string; readonly lines: readonly string[] }>();
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME,
     perMessageDeflate: false,
     clientTracking: false,
     handleProtocols: (offered, request) =>
-      [controls.get(request) ? PROTOCOLS.control : PROTOCOLS.view, BINARY].find((name) => offered.has(name)) ?? false,
+      [answers.get(request)!.protocol, PROTOCOLS.view, BINARY].find((name) => offered.has(name)) ?? false,
   });
+  sockets.on('headers', (lines, request) => void lines.push(...answers.get(request)!.lines));
   // Each screen listens to the end of the server.
   setMaxListeners(0, stopping);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<WebSocket | undefined> =>
@@ -125,35 +182,48 @@ export function createVisits(parts: VisitParts): Receive {
     recordVisit(parts, { ...visit, source }, operation, more);
   };
 
-  return async (request, socket, head, visit) => {
+  const visitOf = async (...[request, socket, head, visit]: Parameters<Receive>): Promise<void> => {
     const gone = new AbortController();
     let client: WebSocket | undefined;
-    const seat = screens.enter(visit.uuid, visit.wish, (reason) => {
+    const leave = (): void => gone.abort(new Error('The viewer left.'));
+    const hangUp = (reason: string): void => {
       if (client) close(client, CLOSE.refused, reason);
-    });
+    };
     const stop = (): void => {
       if (client) close(client, CLOSE.stopping, 'The server stops.');
     };
+    socket.once('close', leave);
+    const place = (await placeThere(visit, parts, gone.signal)) ?? placeHere(visit, parts, hangUp);
+    const { controls, refusal } = place;
     try {
-      const mayControl = !('refusal' in seat) && seat.controls;
-      controls.set(request, mayControl);
+      // The viewer may have gone meanwhile.
+      if (socket.destroyed) return;
+      const protocol = refusal === undefined ? PROTOCOLS[controls ? 'control' : 'view'] : PROTOCOLS.none;
+      answers.set(request, { protocol, lines: visit.answer ?? [] });
       client = await upgrade(request, socket, head);
       if (!client) return;
-      client.once('close', () => gone.abort(new Error('The viewer left.')));
       // The library closes the connection after a frame that is too large or malformed.
       client.on('error', () => {});
-      if ('refusal' in seat) {
-        close(client, CLOSE.refused, seat.refusal);
+      if (refusal !== undefined) {
+        close(client, CLOSE.refused, refusal);
         return;
       }
       stopping.addEventListener('abort', stop, { once: true });
       const [begun, source] = [clock.now(), sourceOf(request, options)];
-      record(visit, source, 'openScreen', { view_only: !mayControl });
-      const reason = await show(client, visit, mayControl, parts, gone.signal);
-      record(visit, source, 'closeScreen', { view_only: !mayControl, seconds: Math.round((clock.now() - begun) / 1000), reason });
+      record(visit, source, 'openScreen', { view_only: !controls });
+      const reason = await place.show(client, visit, gone.signal);
+      record(visit, source, 'closeScreen', { view_only: !controls, seconds: Math.round((clock.now() - begun) / 1000), reason });
     } finally {
       stopping.removeEventListener('abort', stop);
-      if (!('refusal' in seat)) seat.leave();
+      place.leave();
     }
+  };
+  const open = createShares(shareLimits(options['vnc.max_screens'], null));
+  return async (request, socket, head, visit) => {
+    const owner = visit.user ?? sourceOf(request, options);
+    // Another process has counted its users.
+    if (visit.answer) await visitOf(request, socket, head, visit);
+    else if (!open.take(owner, 1)) refuse(socket, 503);
+    else await visitOf(request, socket, head, visit).finally(() => open.give(owner, 1));
   };
 }

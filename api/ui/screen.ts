@@ -18,7 +18,7 @@ import { isOfOwnPage } from '../http/cors';
 import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
 import { createConsoleRights } from './console-rights';
-import { createVisits, type Visit, type VisitParts } from './screen-visits';
+import { createVisits, RELAY_PATH, type Visit, type VisitParts } from './screen-visits';
 import { refuse, statusOf } from './web-sockets';
 
 interface ScreenParts extends VisitParts {
@@ -117,5 +117,24 @@ export function createTokenScreens(parts: ScreenParts): UpgradeListener {
         return { uuid, user: null, path: bare, wish: wishOf(search, options), authorise };
       });
     return true;
+  };
+}
+
+/** For other processes of this program, which have checked the user, and ask the conductor of the node. */
+export function createRelayedScreens(
+  parts: ScreenParts,
+): (request: IncomingMessage, socket: Duplex, head: Buffer, answer: readonly string[]) => void {
+  const { options, store, stopping } = parts;
+  const admit = createAdmission(parts);
+  return (request, socket, head, answer) => {
+    const { bare, search } = targetOf(request.url ?? '/');
+    const uuid = bare.slice(RELAY_PATH.length);
+    const authorise = async (): Promise<void> => {
+      if (!(await store.nodes.find(uuid)).console_enabled) throw refused();
+    };
+    if (!bare.startsWith(RELAY_PATH) || !isUuid(uuid)) refuse(socket, 404);
+    else if (stopping.aborted) refuse(socket, 503);
+    else
+      admit(request, socket, head, uuid, async () => ({ uuid, user: null, path: bare, wish: wishOf(search, options), authorise, answer }));
   };
 }

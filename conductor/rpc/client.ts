@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { buildConnector, errors } from 'undici';
+import type { WebSocket } from 'ws';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
@@ -16,6 +17,7 @@ import { watchFiles } from '../../wire/watch-files';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 import { timeoutSignal } from '../../wire/timeout-signal';
+import { openStream } from './stream-client';
 
 type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** The conductor that is called: its name, which the signature covers, and its address. */
@@ -38,6 +40,8 @@ export interface RpcClient {
   /** Throws the error that the remote call threw, or NoResponse. */
   call(callee: RemoteConductor, call: RpcCall, signal: AbortSignal): Promise<unknown>;
   probe(callee: RemoteConductor): Promise<Probed>;
+  /** Opens a WebSocket to the conductor, which is paused. @throws NoResponse */
+  connect(callee: RemoteConductor, path: string, protocols: readonly string[], signal: AbortSignal): Promise<WebSocket>;
   /** Reads [json_rpc]cafile again. */
   reload(): void;
   close(): Promise<void>;
@@ -67,12 +71,27 @@ function readCa(path: string): Buffer {
     throw new Error(`[json_rpc]cafile: cannot use ${path}: ${reasonOf(error)}`, { cause: error });
   }
 }
-const connectorOf = (options: RpcClientOptions): buildConnector.connector =>
-  buildConnector({
-    timeout: CONNECT_TIMEOUT_MS,
-    rejectUnauthorized: !options['json_rpc.insecure'],
-    ca: options['json_rpc.cafile'] === null ? undefined : readCa(options['json_rpc.cafile']),
-  });
+const tlsOf = (options: RpcClientOptions): { readonly rejectUnauthorized: boolean; readonly ca: Buffer | undefined } => ({
+  rejectUnauthorized: !options['json_rpc.insecure'],
+  ca: options['json_rpc.cafile'] === null ? undefined : readCa(options['json_rpc.cafile']),
+});
+
+function probedBy(error: unknown): Probed {
+  if (!(error instanceof NoResponse)) return 'answers';
+  const { cause } = error;
+  // The conductor answered with an error of its own, so it is alive.
+  if (cause instanceof RpcError) return 'answers';
+  // The port is closed, or another program uses it.
+  return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
+}
+/** A WebSocket that was not opened did nothing. @throws NoResponse */
+async function answered<T>({ hostname, address }: RemoteConductor, opening: Promise<T>): Promise<T> {
+  try {
+    return await opening;
+  } catch (error) {
+    throw new NoResponse(`conductor ${hostname} at ${address}: ${reasonOf(error)}`, false, { cause: error });
+  }
+}
 
 /** @throws Error for the operator, for a [json_rpc]cafile that cannot be used */
 export function createRpcClient(setup: {
@@ -86,12 +105,13 @@ export function createRpcClient(setup: {
 }): RpcClient {
   const { options, secret, clock, random, log, metrics = silentMetrics } = setup;
   const ca = options['json_rpc.cafile'];
-  let connector = connectorOf(options);
+  let tls = tlsOf(options);
+  let connector = buildConnector({ timeout: CONNECT_TIMEOUT_MS, ...tls });
   /** Only new connections use the new CA certificates. */
   const watch = watchFiles(ca === null ? [] : [ca], () => {
-    if (ca === null) return;
     try {
-      connector = connectorOf(options);
+      tls = tlsOf(options);
+      connector = buildConnector({ timeout: CONNECT_TIMEOUT_MS, ...tls });
       log.info('the CA certificates were read again', { file: ca });
     } catch (error) {
       log.error('the new CA certificates cannot be used; the previous ones stay in use', { error: reasonOf(error) });
@@ -158,14 +178,11 @@ export function createRpcClient(setup: {
         await call(callee, { method: PING, args: [] }, timeoutSignal(PROBE_TIMEOUT_MS));
         return 'answers';
       } catch (error) {
-        if (!(error instanceof NoResponse)) return 'answers';
-        const { cause } = error;
-        // The conductor answered with an error of its own, so it is alive.
-        if (cause instanceof RpcError) return 'answers';
-        // The port is closed, or another program uses it.
-        return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
+        return probedBy(error);
       }
     },
+    connect: (callee, path, protocols, signal) =>
+      answered(callee, openStream({ callee, path, protocols, secret, nonce: newUuid(random), now: clock.now(), tls, signal })),
     reload: () => watch.reload(),
     close: async () => {
       watch.stop();

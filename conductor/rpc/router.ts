@@ -6,7 +6,7 @@ import type { Log } from '../../model/log';
 import type { ConductorRecord } from '../../model/records';
 import { chooseByHash } from '../../model/ring';
 import type { Store } from '../../store/store';
-import type { ConductorApi } from '../conductor';
+import type { ConductorApi, ScreenPlaces } from '../conductor';
 import { conductorApi, OPERATIONS, type ConductorSelector, type OperationName, type Perform } from '../operations';
 import { NoResponse, type RpcClient } from './client';
 
@@ -41,12 +41,11 @@ function noConductor(name: OperationName, { key, driver, conductor_group: group 
   return new Fault(name === 'createNode' ? 'NoConductor' : 'NoValidHost', { reason });
 }
 
-/** Makes the functions for all calls of the API in this process. */
-export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
+type Find = (name: OperationName, args: readonly unknown[]) => Promise<ConductorRecord | undefined>;
+/** Undefined: the local conductor. Throws the client's error if no conductor is responsible, or the node does not exist. */
+function createFind({ store, options, here }: RouterSetup): Find {
   const timeout = options['conductor.heartbeat_timeout'];
-
-  /** Undefined: the local conductor. Throws the client's error if no conductor is responsible, or the node does not exist. */
-  async function find(name: OperationName, args: readonly unknown[]): Promise<ConductorRecord | undefined> {
+  return async (name, args) => {
     const { conductors } = await store.conductors.alive(timeout);
     if (here && conductors.every(({ hostname }) => hostname === here.host)) return undefined;
     const to = await OPERATIONS[name].to(store, args);
@@ -59,12 +58,34 @@ export function createRouter({ store, clock, log, options, here, client }: Route
     if (!responsible) throw noConductor(name, to);
     // If the responsible conductor has no address, the local one can lock the node as well.
     return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;
-  }
+  };
+}
+const unreachable = (hostname: string): NoResponse => new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
+
+/** Connects to the conductor of a node. */
+export function createStreamRouter(setup: RouterSetup): NonNullable<ScreenPlaces['connect']> {
+  const { here, client } = setup;
+  const find = createFind(setup);
+  return async (uuid, path, protocols, signal) => {
+    if (here && !client) return undefined;
+    const callee = await find('consoleInfo', [uuid]);
+    if (!callee) return undefined;
+    const { hostname, address } = callee;
+    if (!client || address === null) throw unreachable(hostname);
+    return client.connect({ hostname, address }, path, protocols, signal);
+  };
+}
+
+/** Makes the functions for all calls of the API in this process. */
+export function createRouter(setup: RouterSetup): ConductorApi {
+  const { store, clock, log, options, here, client } = setup;
+  const timeout = options['conductor.heartbeat_timeout'];
+  const find = createFind(setup);
 
   /** Calls the conductor, and waits only while its row is renewed. */
   async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
     const { hostname, address, instance } = callee;
-    if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
+    if (!client || address === null) throw unreachable(hostname);
     const ended = new AbortController();
     const gone = new AbortController();
     const watch = async (): Promise<void> => {

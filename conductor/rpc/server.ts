@@ -12,6 +12,7 @@ import { API_READ_TIMEOUT_MS, type ClientLimits } from '../../wire/http/client-l
 import { createHttpServer, type TlsSettings } from '../../wire/http/listener-tls';
 import { shareLimits } from '../../wire/shares';
 import type { Perform } from '../operations';
+import { admitStreams, type StreamListener } from './streams';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
 type RpcServerOptions = Pick<
@@ -35,6 +36,8 @@ export interface RpcServer {
   readonly address: string;
   /** Accepts calls from now on; earlier ones are rejected, and their callers retry. */
   serve(handler: RpcHandler): void;
+  /** Accepts WebSockets from now on. */
+  stream(listener: StreamListener): void;
   /** Reads the files of TLS again. */
   reload(): void;
   stop(): Promise<void>;
@@ -130,9 +133,9 @@ async function measured<T>(metrics: Metrics, method: string, work: Promise<T>): 
 function createCallListener(
   { options, secret, clock, log, metrics = silentMetrics }: RpcServerSetup,
   currentHandler: () => RpcHandler | undefined,
+  nonces: ReturnType<typeof createNonces>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const name = options['DEFAULT.host'];
-  const nonces = createNonces();
   const maxBytes = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
 
   return async (request, response) => {
@@ -183,9 +186,11 @@ function createCallListener(
 
 /** @throws Error for the operator: port, certificate */
 export async function startRpcServer(setup: RpcServerSetup): Promise<RpcServer> {
-  const { options, tls, announced, log, metrics = silentMetrics } = setup;
+  const { options, tls, announced, secret, clock, log, metrics = silentMetrics } = setup;
   let handler: RpcHandler | undefined;
-  const answer = createCallListener(setup, () => handler);
+  let streams: StreamListener | undefined;
+  const nonces = createNonces();
+  const answer = createCallListener(setup, () => handler, nonces);
 
   const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
   const limits: ClientLimits = {
@@ -199,6 +204,16 @@ export async function startRpcServer(setup: RpcServerSetup): Promise<RpcServer> 
       response.destroy();
     });
   });
+  http.upgrade(
+    admitStreams({
+      name: options['DEFAULT.host'],
+      secret,
+      clock,
+      isNew: (nonce, now) => nonces.isNew(nonce, now),
+      listener: () => (handler && !handler.isLeaving() ? streams : undefined),
+      onRefused: () => metrics.count('bloomery_rpc_refused_total', {}),
+    }),
+  );
   let port: number;
   try {
     port = await listen(http.server, options['json_rpc.host_ip'], options['json_rpc.port']);
@@ -212,6 +227,9 @@ export async function startRpcServer(setup: RpcServerSetup): Promise<RpcServer> 
     address: `${scheme}://${urlHost(host)}:${port}`,
     serve: (given) => {
       handler = given;
+    },
+    stream: (listener) => {
+      streams = listener;
     },
     reload: () => http.reload(),
     stop: () => http.close(LEAVE_MS),

@@ -1,6 +1,7 @@
 import { AlreadyRead } from '../../conductor/core/call-types';
 import { createServer } from 'node:http';
 import { request } from 'undici';
+import { WebSocket, WebSocketServer } from 'ws';
 import {
   authorize,
   authorized,
@@ -297,6 +298,13 @@ describe('calls between conductors', () => {
     const trusting = () => client(SECRET, systemClock, { ...options, 'json_rpc.cafile': ca });
     expect(await trusting().call(there, validate('n'), never)).toBe('done');
     await expect(client().call(there, validate('n'), never)).rejects.toMatchObject({ mayHaveRun: false });
+    const sockets = new WebSocketServer({ noServer: true });
+    server.stream((request, socket, head, answer) => {
+      sockets.once('headers', (lines) => void lines.push(...answer));
+      sockets.handleUpgrade(request, socket, head, () => {});
+    });
+    (await trusting().connect(there, '/x', [], never)).terminate();
+    await expect(client().connect(there, '/x', [], never)).rejects.toMatchObject({ mayHaveRun: false });
     writeFileSync(cert, second!.certificate);
     writeFileSync(key, second!.privateKey);
     server.reload();
@@ -340,4 +348,66 @@ it('calls are measured on both sides by operation and outcome', async () => {
     'server validate failed',
     'server validate ok',
   ]);
+});
+
+describe('a WebSocket to a conductor', () => {
+  const streaming = async (isLeaving = () => false) => {
+    const server = await startRpcServer({ options, announced: '127.0.0.1', secret: SECRET, clock: systemClock, log: silentLog, metrics });
+    ends.push(() => server.stop());
+    server.serve({ perform: async () => null, isLeaving });
+    const sockets = new WebSocketServer({ noServer: true });
+    let lines: readonly string[] = [];
+    sockets.on('headers', (all) => void all.push(...lines));
+    server.stream((request, socket, head, answer) => {
+      lines = answer;
+      sockets.handleUpgrade(request, socket, head, (made) => made.send(`you asked for ${request.url}`));
+    });
+    return { hostname: 'c1', address: server.address };
+  };
+  it('is opened with a signature, and loses no message', async () => {
+    const opened = await client().connect(await streaming(), '/screens/x', [], never);
+    const message = new Promise((done) => opened.once('message', (data) => done((data as Buffer).toString())));
+    opened.resume();
+    expect(await message).toBe('you asked for /screens/x');
+    opened.terminate();
+  });
+  it.each<readonly [string, () => Promise<unknown>]>([
+    ['with another secret', async () => client('other').connect(await streaming(), '/x', [], never)],
+    ['for another conductor', async () => client().connect({ ...(await streaming()), hostname: 'c2' }, '/x', [], never)],
+    [
+      'with another clock',
+      async () => client(SECRET, { ...systemClock, now: () => Date.now() - 2 * MAX_SKEW_MS }).connect(await streaming(), '/x', [], never),
+    ],
+    ['while the conductor stops', async () => client().connect(await streaming(() => true), '/x', [], never)],
+    ['to a closed port', async () => client().connect({ hostname: 'c1', address: 'http://127.0.0.1:1' }, '/x', [], never)],
+    ['after the caller has gone', async () => client().connect(await streaming(), '/x', [], AbortSignal.abort(new Error('gone')))],
+  ])('is refused %s', async (_, connects) => {
+    await expect(connects()).rejects.toBeInstanceOf(NoResponse);
+  });
+  it('is refused for another path than the signed one, and a second time', async () => {
+    const { address } = await streaming();
+    const signed = (path: string): string => authorize(SECRET, 'c1', { time: Date.now(), nonce: 'n-1', digest: digestOf(path) });
+    const asks = (path: string, authorization: string): Promise<unknown> =>
+      new Promise((done) => {
+        const socket = new WebSocket(`${address.replace('http', 'ws')}${path}`, { headers: { authorization } });
+        socket.on('error', () => {});
+        socket.once('open', () => {
+          socket.terminate();
+          done('open');
+        });
+        socket.once('unexpected-response', (_, { statusCode }) => done(statusCode));
+      });
+    expect(await asks('/y', signed('/x'))).toBe(401);
+    expect(await asks('/x', signed('/x'))).toBe('open');
+    expect(await asks('/x', signed('/x'))).toBe(401);
+  });
+  it('is not believed to a service that cannot sign', async () => {
+    const impostor = createServer();
+    const sockets = new WebSocketServer({ server: impostor });
+    impostor.listen(0, '127.0.0.1');
+    await until('the impostor', () => impostor.listening);
+    ends.push(() => new Promise((done) => sockets.close(() => impostor.close(() => done()))));
+    const address = `http://127.0.0.1:${(impostor.address() as AddressInfo).port}`;
+    await expect(client().connect({ hostname: 'c1', address }, '/x', [], never)).rejects.toThrow('is not this conductor of this database');
+  });
 });

@@ -25,8 +25,8 @@ export function openWebSocket(
       perMessageDeflate: false,
       followRedirects: false,
     });
-    // Made before the connection, so that no message is lost.
-    const stream = createWebSocketStream(socket);
+    // Made before the connection, so that no message is lost. With `allowHalfOpen`, a BMC that ends the connection would not close the stream.
+    const stream = createWebSocketStream(socket, { allowHalfOpen: false });
     const abort = (): void => {
       socket.terminate();
       fail(signal!.reason as Error);

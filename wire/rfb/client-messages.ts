@@ -62,9 +62,10 @@ export const messageLength = (bytes: Buffer): number | undefined => (bytes.lengt
 
 /**
  * @param mayControl whether the viewer may send input
+ * @param onInput called for each message of input that passes
  * @returns a function that gets what the viewer sent, and returns what the machine gets. It throws RfbError
  */
-export function createViewerFilter(mayControl: boolean): (bytes: Buffer) => Buffer {
+export function createViewerFilter(mayControl: boolean, onInput: () => void = () => {}): (bytes: Buffer) => Buffer {
   /** The beginning of a message whose length is not known yet: fewer than ten bytes. */
   let start: Buffer = Buffer.alloc(0);
   /** Bytes of the running message that are still to come. */
@@ -83,6 +84,7 @@ export function createViewerFilter(mayControl: boolean): (bytes: Buffer) => Buff
         }
         left = row.length(bytes);
         passes = row.kind === 'view' || (row.kind === 'input' && mayControl);
+        if (passes && row.kind === 'input') onInput();
       }
       const part = bytes.subarray(0, left);
       if (passes) out.push(part);

@@ -10,6 +10,8 @@ interface ProxySetup {
   readonly password: string;
   /** Whether the viewer's input reaches the machine. */
   readonly mayControl: boolean;
+  /** Called when input reached the machine. */
+  readonly onInput?: (() => void) | undefined;
   /** Ends the handshake. */
   readonly handshake: AbortSignal;
 }
@@ -17,10 +19,10 @@ interface ProxySetup {
 const PIECE = 1024;
 
 /** @throws RfbError, or the reason of `handshake` */
-export async function startProxy({ machine, viewer, password, mayControl, handshake }: ProxySetup): Promise<void> {
+export async function startProxy({ machine, viewer, password, mayControl, onInput, handshake }: ProxySetup): Promise<void> {
   const init = await openScreen(machine, password, handshake);
   await welcomeViewer(viewer, init, handshake);
-  const filter = createViewerFilter(mayControl);
+  const filter = createViewerFilter(mayControl, onInput);
   viewer.on('data', (received: Buffer) => {
     let bytes: Buffer;
     try {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { WebSocket } from 'undici';
+import type { WebSocket } from 'undici';
 import { Unauthenticated } from '../../../api/http/errors';
 import type { AuditEntry } from '../../../api/http/audit';
 import { createPageScreens, createTokenScreens } from '../../../api/ui/screen';
@@ -17,6 +17,7 @@ import { NOBODY } from '../../../policy/caller';
 import { answerUpgrades } from '../../../wire/http/upgrades';
 import { openTestPicture } from '../../../wire/rfb/test-picture';
 import { optionsOf } from '../../support/options';
+import { BOTH, endOfScreen, openScreenClient, shakeHands, type ScreenClient } from '../../support/screen-client';
 import { until } from '../../support/until';
 
 const UUID: string = randomUUID();
@@ -43,11 +44,13 @@ async function start(changes: object = {}): Promise<void> {
     audit: { record: (entry: AuditEntry) => void audited.push(entry) },
     stopping: stopping.signal,
     screens: {
-      enter: viewers.enter,
-      open: async (_: string, signal: AbortSignal) => {
-        const screen = await opens(signal);
-        opened.push(screen);
-        return screen;
+      local: {
+        enter: viewers.enter,
+        open: async (_: string, signal: AbortSignal) => {
+          const screen = await opens(signal);
+          opened.push(screen);
+          return screen;
+        },
       },
     },
     store: {
@@ -96,12 +99,6 @@ afterEach(async () => {
   await new Promise((done) => server.close(done));
 });
 
-interface Client {
-  readonly socket: WebSocket;
-  bytes: Buffer;
-  text: string;
-  end?: { readonly code: number; readonly reason: string };
-}
 interface Given {
   readonly path?: string;
   readonly origin?: string;
@@ -109,39 +106,17 @@ interface Given {
   readonly protocols?: readonly string[];
 }
 const base = (): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
-const BOTH = ['bloomery.screen', 'bloomery.screen.view'];
-function client({ path = `/ui/screen/${UUID}`, origin = `http://${base()}`, csrf = 'token', protocols = BOTH }: Given = {}): Client {
-  const socket = new WebSocket(`ws://${base()}${path}`, {
-    protocols: [...protocols, ...(csrf === '' ? [] : [`csrf.${csrf}`])],
-    headers: origin === '' ? {} : { origin },
-  });
-  clients.push(socket);
-  socket.binaryType = 'arraybuffer';
-  const made: Client = { socket, bytes: Buffer.alloc(0), text: '' };
-  socket.addEventListener('message', ({ data }) => {
-    if (typeof data === 'string') made.text += data;
-    else made.bytes = Buffer.concat([made.bytes, Buffer.from(data as ArrayBuffer)]);
-  });
-  socket.addEventListener('error', () => {});
-  socket.addEventListener('close', ({ code, reason }) => (made.end = { code, reason }));
+function client({ path = `/ui/screen/${UUID}`, origin = `http://${base()}`, csrf = 'token', protocols = BOTH }: Given = {}): ScreenClient {
+  const offered = [...protocols, ...(csrf === '' ? [] : [`csrf.${csrf}`])];
+  const made = openScreenClient(`ws://${base()}${path}`, origin === '' ? {} : { origin }, offered);
+  clients.push(made.socket);
   return made;
 }
 const byToken = (token = TOKEN, more = '', uuid = UUID): Given => ({ path: `/websockify?node=${uuid}&token=${token}${more}`, csrf: '' });
-const endOf = async (of: Client): Promise<NonNullable<Client['end']>> => {
-  await until('the end', () => of.end !== undefined);
-  return of.end!;
-};
-/** Plays the handshake of RFB, until the size of the screen is known. */
-async function connected(given: Given = {}): Promise<Client> {
+/** Plays the handshake of RFB. */
+async function connected(given: Given = {}): Promise<ScreenClient> {
   const made = client(given);
-  await until('the version', () => made.bytes.length >= 12);
-  made.socket.send(Buffer.from('RFB 003.008\n'));
-  await until('the security types', () => made.bytes.length >= 14);
-  made.socket.send(Buffer.of(1));
-  await until('the result', () => made.bytes.length >= 18);
-  made.socket.send(Buffer.of(1));
-  await until('the screen', () => made.bytes.length >= 18 + 24 + 12);
-  expect([made.bytes.readUInt16BE(18), made.bytes.readUInt16BE(20)]).toEqual([640, 400]);
+  expect(await shakeHands(made)).toEqual([640, 400]);
   return made;
 }
 const lastStream = () => {
@@ -162,7 +137,7 @@ it('shows the screen to a user of the page and to the holder of the token, and t
   page.socket.close();
   await until('the end of the first', () => audited.length === 3);
   lastStream().destroy();
-  expect(await endOf(foreign)).toEqual({ code: 1000, reason: 'The machine ended the connection.' });
+  expect(await endOfScreen(foreign)).toEqual({ code: 1000, reason: 'The machine ended the connection.' });
   await until('both ends', () => audited.length === 4);
   expect(
     audited.map(({ user, operation, view_only, seconds, reason, node_uuid, path }) => [
@@ -197,16 +172,16 @@ it.each<readonly [string, Given]>([
   ['no node', byToken(TOKEN, '', '')],
 ])('refuses %s', async (_, given) => {
   await start();
-  expect(await endOf(client(given))).toMatchObject({ code: 1006 });
+  expect(await endOfScreen(client(given))).toMatchObject({ code: 1006 });
   expect(audited).toEqual([]);
 });
 it('refuses a token that has ended, or whose console is off', async () => {
   await start();
   isOn = false;
-  expect(await endOf(client(byToken()))).toMatchObject({ code: 1006 });
+  expect(await endOfScreen(client(byToken()))).toMatchObject({ code: 1006 });
   isOn = true;
   now += 600_000;
-  expect(await endOf(client(byToken()))).toMatchObject({ code: 1006 });
+  expect(await endOfScreen(client(byToken()))).toMatchObject({ code: 1006 });
 });
 it('an allowed origin may use a token', async () => {
   await start({ 'cors.allowed_origin': ['http://horizon.example'] });
@@ -215,7 +190,7 @@ it('an allowed origin may use a token', async () => {
 it.each(['node:get', 'node:get_console'])('refuses a user without %s', async (policy) => {
   await start();
   allowed = allowed.filter((name) => name !== policy);
-  expect(await endOf(client())).toMatchObject({ code: 1006 });
+  expect(await endOfScreen(client())).toMatchObject({ code: 1006 });
 });
 
 it('only the first user controls the machine, and who wishes to look only looks', async () => {
@@ -224,7 +199,7 @@ it('only the first user controls the machine, and who wishes to look only looks'
   expect(first.socket.protocol).toBe('bloomery.screen.view');
   const second = await connected();
   expect(second.socket.protocol).toBe('bloomery.screen');
-  expect(await endOf(client())).toEqual({ code: 4003, reason: 'Too many users look at this screen.' });
+  expect(await endOfScreen(client())).toEqual({ code: 4003, reason: 'Too many users look at this screen.' });
   // What only looks sends no keys: an unknown message shows that the key before it was read.
   const keys: Buffer[] = [];
   const machine = opened[0];
@@ -235,7 +210,7 @@ it('only the first user controls the machine, and who wishes to look only looks'
     return write(bytes);
   }) as typeof machine.stream.write;
   first.socket.send(Buffer.from([4, 1, 0, 0, 0, 0, 0, 97, 99]));
-  expect(await endOf(first)).toEqual({ code: 1000, reason: 'The viewer sent a message that is not known here.' });
+  expect(await endOfScreen(first)).toEqual({ code: 1000, reason: 'The viewer sent a message that is not known here.' });
   expect(keys).toEqual([]);
 });
 it('[vnc]read_only lets nobody control a machine', async () => {
@@ -261,17 +236,50 @@ it('closes a screen when the console is turned off, the token is replaced, or th
     await until('a check', () => sleeps.length > 0);
     change();
     sleeps.splice(0).forEach((wake) => wake());
-    expect(await endOf(made)).toMatchObject({ reason });
+    expect(await endOfScreen(made)).toMatchObject({ reason });
     ({ isOn, allowed, internal, now } = before);
     await until('nobody looks', () => !viewers.isWatched(UUID));
     sleeps.splice(0);
   }
   const made = await connected();
   viewers.hangUp(UUID, 'The console was turned off.');
-  expect(await endOf(made)).toEqual({ code: 4003, reason: 'The console was turned off.' });
+  expect(await endOfScreen(made)).toEqual({ code: 4003, reason: 'The console was turned off.' });
   const last = await connected();
   stopping.abort();
-  expect(await endOf(last)).toMatchObject({ reason: expect.stringMatching(/stops|left|ended/) as string });
+  expect(await endOfScreen(last)).toMatchObject({ reason: expect.stringMatching(/stops|left|ended/) as string });
+});
+
+it('closes the screen of a user who does not use what he may use, and another user may', async () => {
+  await start({ 'vnc.max_idle_time': 300 });
+  const [first, second] = [await connected(), await connected()];
+  // Each opening has a time limit, too.
+  await until('checks', () => sleeps.length === 4);
+  now += 299_000;
+  first.socket.send(Buffer.from([4, 1, 0, 0, 0, 0, 0, 97, 3, 0, 0, 0, 0, 0, 0, 1, 0, 1]));
+  await until('the picture after the key', () => first.bytes.length > 18 + 36);
+  now += 299_000;
+  sleeps.splice(0).forEach((wake) => wake());
+  await until('checks', () => sleeps.length === 2);
+  expect([first.end, second.end]).toEqual([undefined, undefined]);
+  now += 1000;
+  sleeps.splice(0).forEach((wake) => wake());
+  expect(await endOfScreen(first)).toEqual({ code: 1000, reason: 'There was no traffic for too long.' });
+  expect(second.end).toBeUndefined();
+  second.socket.close();
+  await until('the places are free', () => !viewers.isWatched(UUID));
+  expect((await connected()).socket.protocol).toBe('bloomery.screen');
+});
+
+it('a user has at most half of the screens of a process', async () => {
+  await start({ 'vnc.max_screens': 3 });
+  const [first] = [await connected(), await connected()];
+  expect(await endOfScreen(client())).toMatchObject({ code: 1006 });
+  first.socket.close();
+  await until('a place', async () => {
+    const made = client();
+    await until('an answer', () => made.end !== undefined || made.bytes.length > 0);
+    return made.end === undefined;
+  });
 });
 
 it('says why a screen cannot be shown, and names the page of a BMC', async () => {
@@ -279,13 +287,13 @@ it('says why a screen cannot be shown, and names the page of a BMC', async () =>
   opens = async () => {
     throw new Fault('DriverOperationError', { message: 'The VNC server of the machine cannot be reached.' });
   };
-  expect(await endOf(client())).toEqual({ code: 4000, reason: 'The VNC server of the machine cannot be reached.' });
+  expect(await endOfScreen(client())).toEqual({ code: 4000, reason: 'The VNC server of the machine cannot be reached.' });
   opens = async () => ({ kind: 'page', url: 'https://bmc.example/console?x=1' });
   const made = client();
-  expect(await endOf(made)).toMatchObject({ code: 1000 });
+  expect(await endOfScreen(made)).toMatchObject({ code: 1000 });
   expect(JSON.parse(made.text)).toEqual({ page: 'https://bmc.example/console?x=1' });
   const looking = client(byToken(TOKEN, '&view=1'));
-  expect(await endOf(looking)).toMatchObject({
+  expect(await endOfScreen(looking)).toMatchObject({
     code: 4000,
     reason: expect.stringMatching(/^The BMC shows the screen on a page/) as string,
   });
