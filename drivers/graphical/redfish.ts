@@ -4,7 +4,7 @@
  * the user's browser opens: with temporary credentials where the maker's API gives them, or else with a log-in.
  */
 import { Fault } from '../../model/errors';
-import { RedfishError, linkOf, member, textOf, type RedfishResource } from '../../wire/redfish';
+import { RedfishError, isStatus, linkOf, member, textOf, type RedfishResource } from '../../wire/redfish';
 import type { Screen, Task } from '../interfaces';
 import { managersOf } from '../redfish/managers';
 import { onSystem, REDFISH_PROPERTIES, redfishSystem, type SystemView } from '../redfish/target';
@@ -22,7 +22,10 @@ interface MakerRow {
   readonly is: RegExp;
   open(system: SystemView, manager: RedfishResource, task: Task, signal: AbortSignal): Promise<Screen>;
 }
-const pageOf = ({ target }: SystemView, path: string): Screen => ({ kind: 'page', url: new URL(path, target.address).href });
+const pageOf = ({ target }: SystemView, path: string): Extract<Screen, { readonly kind: 'page' }> => ({
+  kind: 'page',
+  url: new URL(path, target.address).href,
+});
 
 /** DelliDRACCardService.GetKVMSession gives a user and a password that open the console once. */
 async function ofIdrac(system: SystemView, manager: RedfishResource): Promise<Screen> {
@@ -43,10 +46,55 @@ async function ofOpenBmc({ target }: SystemView, _: RedfishResource, task: Task,
   const timeoutMs = task.options['redfish.read_timeout'] * 1000;
   return { kind: 'rfb', stream: await redfish.openWebSocket(target, OPENBMC_SCREEN, { timeoutMs, signal }), password: '' };
 }
-/** The first that fits. */
+/** The BMC's own page, if its firmware does not know how to give a link: an older one, or another licence. */
+const orItsPage =
+  (open: MakerRow['open']): MakerRow['open'] =>
+  (system, ...given) =>
+    open(system, ...given).catch((error: unknown) => {
+      if (isStatus(error, 400, 403, 404, 405, 501)) return pageOf(system, '/');
+      throw error;
+    });
+/** Oem.Supermicro.IKVM has the address of a console that is opened for some time; none, if the BMC is set to Java. */
+async function ofSupermicro(system: SystemView, manager: RedfishResource): Promise<Screen> {
+  const link = linkOf(member(manager.body, 'Oem', 'Supermicro', 'IKVM')) ?? `${manager.path}/Oem/Supermicro/IKVM`;
+  const { body } = await system.ask('GET', link);
+  const uri = textOf(member(body, 'URI'));
+  if (uri === undefined) return pageOf(system, '/');
+  const page = pageOf(system, uri);
+  if (uri.length > MAX_CREDENTIAL || new URL(page.url).origin !== new URL(system.target.address).origin)
+    throw new RedfishError('protocol', 'The BMC named a console that is not its own');
+  return page;
+}
+/** LenovoRemoteControlService.GetRemoteConsoleToken gives a token that logs in once. */
+async function ofLenovo(system: SystemView, manager: RedfishResource): Promise<Screen> {
+  const service = linkOf(member(manager.body, 'Oem', 'Lenovo', 'RemoteControl')) ?? `${manager.path}/Oem/Lenovo/RemoteControl`;
+  const { body } = await system.ask('POST', `${service}/Actions/LenovoRemoteControlService.GetRemoteConsoleToken`, { body: {} });
+  const token = textOf(member(body, 'Token'));
+  if (token === undefined || !TOKEN.test(token)) throw new RedfishError('protocol', 'The BMC gave no token for its console');
+  return pageOf(system, `/#/login?${token}&context=remote&mode=multi`);
+}
+/** KvmService.SetKvmKey takes a key, which then opens the console once. */
+async function ofHuawei(system: SystemView, manager: RedfishResource, { random }: Task): Promise<Screen> {
+  const link = linkOf(member(manager.body, 'Oem', 'Huawei', 'KvmService')) ?? `${manager.path}/KvmService`;
+  const { body: service } = await system.ask('GET', link);
+  const action = textOf(member(service, 'Actions', '#KvmService.SetKvmKey', 'target')) ?? `${link}/Actions/KvmService.SetKvmKey`;
+  const number = 1 + (random(4).readUInt32BE(0) % MAX_KEY_NUMBER);
+  const secret = random(32).toString('hex');
+  const body = { Id: number, IdExt: random(16).toString('hex'), SecretKey: secret, Mode: 'Shared' };
+  await system.ask('POST', action, { body });
+  const key = member(service, 'EncryptionEnabled') === false ? String(number) : `${number.toString(16).padStart(8, '0')}${secret}`;
+  return pageOf(system, `/remote_access.asp?authParam=${key}&lp=en&openway=html5`);
+}
+const TOKEN = /^[\w.~+/=-]{1,512}$/;
+const MAX_KEY_NUMBER = 100_000;
+
+/** The first that fits. Those of makers other than OpenBMC are made from what is public about them, and were never tried on hardware. */
 const MAKERS: readonly MakerRow[] = [
   { is: /\bopenbmc\b/i, open: ofOpenBmc },
   { is: /\b(?:dell|idrac)\b/i, open: ofIdrac },
+  { is: /\bsupermicro\b/i, open: orItsPage(ofSupermicro) },
+  { is: /\b(?:lenovo|xclarity)\b/i, open: orItsPage(ofLenovo) },
+  { is: /\b(?:huawei|ibmc)\b/i, open: orItsPage(ofHuawei) },
   { is: /\bilo [67]\b/i, open: async (system) => pageOf(system, '/irc.html') },
   { is: /(?:)/, open: async (system) => pageOf(system, '/') },
 ];

@@ -1,5 +1,5 @@
 /** The screens of Redfish machines: OpenBMC's over a WebSocket, and the pages of other makers. */
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { redfishGraphicalConsole } from '../../../drivers/graphical/redfish';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { openScreen } from '../../../wire/rfb/handshake';
@@ -14,10 +14,12 @@ const MANAGER = '/redfish/v1/Managers/bmc';
 let pool: RedfishPool;
 let vnc: Server;
 let bmc: Bmcweb;
+const hosts = new Set<Socket>();
 const stop = new AbortController();
 beforeEach(async () => {
   pool = createRedfishPool();
   vnc = createServer((socket) => {
+    hosts.add(socket);
     const picture = openTestPicture(stop.signal);
     socket
       .on('error', () => {})
@@ -62,6 +64,17 @@ it.each([
   expect(bmc.tokens.size).toBe(sessions);
 });
 
+it('the screen of an OpenBMC ends when the BMC ends it', async () => {
+  const screen = await open();
+  if (screen.kind !== 'rfb') throw new Error('no stream');
+  await openScreen(screen.stream, screen.password, timeoutSignal(5000));
+  const closed = new Promise((done) => screen.stream.once('close', done));
+  screen.stream.resume();
+  for (const host of hosts) host.destroy();
+  await closed;
+  expect(screen.stream.destroyed).toBe(true);
+});
+
 it('logs in again when the session of the BMC has ended', async () => {
   const first = await open();
   if (first.kind === 'rfb') first.stream.destroy();
@@ -86,7 +99,7 @@ it('refuses a screen that the BMC has disabled', async () => {
 
 it.each<readonly [string, object, string]>([
   ['an iLO 6', { Model: 'iLO 6', Oem: { Hpe: {} } }, '/irc.html'],
-  ['another BMC', { Model: 'X', Oem: { Supermicro: {} } }, '/'],
+  ['another BMC', { Model: 'X', Oem: { Other: {} } }, '/'],
 ])('%s has a page of its own', async (_, manager, path) => {
   Object.assign(bmc.resources[MANAGER]!, { Name: 'Manager' }, manager);
   expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}${path}` });
@@ -103,6 +116,49 @@ it('an iDRAC gives temporary credentials for its page', async () => {
   expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/restgui/vconsole/index.html?${query}` });
   bmc.resources[action] = { TempUsername: 'u' };
   await expect(open()).rejects.toThrow('The iDRAC gave no temporary credentials for its console');
+});
+
+it('a Supermicro gives the address of its console', async () => {
+  const IKVM = `${MANAGER}/Oem/Supermicro/IKVM`;
+  Object.assign(bmc.resources[MANAGER]!, { Name: 'Manager', Model: 'X', Oem: { Supermicro: { IKVM: { '@odata.id': IKVM } } } });
+  bmc.resources[IKVM] = { 'Current interface': 'HTML 5', URI: '/redfish/ohkei8Quei5odeem.IKVM' };
+  expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/redfish/ohkei8Quei5odeem.IKVM` });
+  for (const URI of ['https://evil.example/x', '//evil.example/x', 'javascript:alert(1)', `/${'x'.repeat(600)}`]) {
+    bmc.resources[IKVM] = { URI };
+    await expect(open()).rejects.toThrow('The BMC named a console that is not its own');
+  }
+  bmc.resources[IKVM] = { 'Current interface': 'JAVA plug-in' };
+  expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/` });
+});
+
+it('an XClarity Controller gives a token that logs in once', async () => {
+  Object.assign(bmc.resources[MANAGER]!, { Name: 'Manager', Model: 'Lenovo XClarity Controller', Manufacturer: 'Lenovo' });
+  expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/` });
+  const action = `${MANAGER}/Oem/Lenovo/RemoteControl/Actions/LenovoRemoteControlService.GetRemoteConsoleToken`;
+  bmc.resources[action] = { Token: 'a1b2.c3-d4' };
+  expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/#/login?a1b2.c3-d4&context=remote&mode=multi` });
+  for (const Token of [undefined, '', 5, 'a&b', 'a b', 'x'.repeat(600)]) {
+    bmc.resources[action] = { Token };
+    await expect(open()).rejects.toThrow('The BMC gave no token for its console');
+  }
+});
+
+it.each([
+  [true, /^[0-9a-f]{72}$/],
+  [false, /^[1-9]\d{0,5}$/],
+])('an iBMC with EncryptionEnabled %p takes a key that opens its console', async (isEncrypted, key) => {
+  const service = `${MANAGER}/KvmService`;
+  Object.assign(bmc.resources[MANAGER]!, { Name: 'Manager', Model: 'X', Oem: { Huawei: { KvmService: { '@odata.id': service } } } });
+  expect(await open()).toEqual({ kind: 'page', url: `${bmc.url}/` });
+  const target = `${service}/Actions/KvmService.SetKvmKey`;
+  bmc.resources[service] = { EncryptionEnabled: isEncrypted, Actions: { '#KvmService.SetKvmKey': { target } } };
+  bmc.resources[target] = {};
+  const screen = await open();
+  if (screen.kind !== 'page') throw new Error('no page');
+  const { pathname, searchParams } = new URL(screen.url);
+  expect(pathname).toBe('/remote_access.asp');
+  expect(searchParams.get('openway')).toBe('html5');
+  expect(searchParams.get('authParam')).toMatch(key);
 });
 
 it('checks driver_info as Ironic does', async () => {

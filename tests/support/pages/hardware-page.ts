@@ -91,7 +91,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: the vendor method fru reads the inventory',
   }),
 
-  row('redfish', 'console', 'redfish-graphical', 'the screen of OpenBMC, the consoles of iDRAC and iLO by a link', {
+  row('redfish', 'console', 'redfish-graphical', 'the screen of OpenBMC, the consoles of other BMCs by a link', {
     bent: 'drivers/graphical/redfish.test.ts: shows the screen of an OpenBMC',
   }),
   row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
