@@ -130,7 +130,7 @@ export function image(time) {
       Cmd: ['serve', '--state-dir', '/var/lib/bloomery'],
       WorkingDir: '/var/lib/bloomery',
       Volumes: { '/var/lib/bloomery': {}, '/tmp': {} },
-      ExposedPorts: { '6385/tcp': {} },
+      ExposedPorts: { '6090/tcp': {}, '6385/tcp': {} },
       StopSignal: 'SIGTERM',
       Labels: {
         'org.opencontainers.image.title': 'bloomery',

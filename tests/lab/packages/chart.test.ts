@@ -154,6 +154,7 @@ it.each([
   ['DHCP without hostNetwork', ['auth.existingSecret=a', 'dhcp.range=1-2', 'dhcp.interface=e'], 'set hostNetwork'],
   ['DHCP without an interface', ['auth.existingSecret=a', 'dhcp.range=1-2', 'hostNetwork=true'], 'dhcp.interface'],
   ['a password in a ConfigMap', ['auth.existingSecret=a', 'config.database.connection=x'], 'use database.existingSecret'],
+  ['screens without an address', ['auth.existingSecret=a', 'screens.enabled=true'], 'Set screens.publicUrl'],
   ['an unknown value', ['auth.existingSecret=a', 'tsl.secretName=x'], "additional properties 'tsl' not allowed"],
 ])('the chart refuses %s', async (_, values, message) => {
   await expect(template(...values.flatMap((value) => ['--set', value]))).rejects.toThrow(message);

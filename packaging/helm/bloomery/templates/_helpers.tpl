@@ -64,6 +64,17 @@ json_rpc:
 metrics:
   prometheus_port: 9639
   public: false
+{{- if .Values.screens.enabled }}
+vnc:
+  enabled: true
+  port: 6090
+  public_url: {{ required "where do browsers reach the screens? Set screens.publicUrl" .Values.screens.publicUrl | trimSuffix "/" }}/vnc_auto.html
+  {{- if .Values.tls.secretName }}
+  enable_ssl: true
+  cert_file: /etc/ironic/tls/tls.crt
+  key_file: /etc/ironic/tls/tls.key
+  {{- end }}
+{{- end }}
 {{- end }}
 
 {{- /* ironic.conf */ -}}
