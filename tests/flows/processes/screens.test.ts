@@ -159,3 +159,25 @@ host_ip = 127.0.0.1
     await fleet.close();
   }
 }, 120_000);
+
+it('any conductor shows the screen of a node to the holder of its token, and one of them all controls the machine', async () => {
+  const ports = [await freePort(), await freePort()];
+  const started = await Promise.all(
+    ports.map((port, at) => processes.start(`s${at}`, 'api,conductor', settings(`s${at}`, 0, VNC.replace('port = 0', `port = ${port}`)))),
+  );
+  url = started[0] as string;
+  const { uuid } = (await call('POST', '/v1/nodes', { driver: 'fake-hardware', console_interface: 'fake-graphical' })) as { uuid: string };
+  await turn(uuid, true);
+  const { console_info: info } = (await call('GET', `/v1/nodes/${uuid}/states/console`)) as { console_info: { url: string } };
+  const path = new URL(info.url).searchParams.get('path')!;
+  const protocols: string[] = [];
+  for (const port of ports) {
+    const viewer = openScreenClient(`ws://127.0.0.1:${port}/${path}`, {});
+    clients.push(viewer);
+    expect(await shakeHands(viewer)).toEqual([640, 400]);
+    protocols.push(viewer.socket.protocol);
+  }
+  expect(protocols).toEqual(['bloomery.screen', 'bloomery.screen.view']);
+  for (const port of ports)
+    expect(await endOfScreen(openScreenClient(`ws://127.0.0.1:${port}/${path}x`, {}))).toMatchObject({ code: 1006 });
+}, 120_000);

@@ -1,13 +1,19 @@
 /** The screens of machines in Chromium: a VNC server of QEMU with a password, the same behind OpenBMC's WebSocket, and the address with a token. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { createWebSocketStream, WebSocket } from 'ws';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import type { RunningServer } from '../../../demo/lab/server';
 import { freePort } from '../../support/free-port';
 import { startBmcweb, type Bmcweb } from '../../support/fakes/bmcweb';
 import { until } from '../../support/until';
+import { openScreen } from '../../../wire/rfb/handshake';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 import { needs } from '../support/needs';
+import { picturesOf, startFastMachine } from '../support/picture-rate';
 import { startVncMachine } from '../support/vnc-machine';
 import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import { createNode, PASSWORD, startServerWithUsers } from './users';
@@ -148,6 +154,67 @@ it('the page shows the moving screen of a machine in QEMU, and a key reaches the
   expect(audits().map(({ user, operation, view_only: isViewOnly }) => [user, operation, isViewOnly])).toEqual(
     [1, 2].flatMap(() => ['openScreen', 'closeScreen'].map((operation) => ['ann', operation, false])),
   );
+});
+
+/** Opens a screen as a viewer of the address with the token, after the handshakes. */
+async function viewerOf(uuid: string): Promise<readonly [Duplex, Buffer]> {
+  const path = `${url}/v1/nodes/${uuid}/states/console`;
+  const headers = {
+    authorization: `Basic ${Buffer.from(`ann:${PASSWORD}`).toString('base64')}`,
+    'content-type': 'application/json',
+    'x-openstack-ironic-api-version': 'latest',
+  };
+  await fetch(path, { method: 'PUT', headers, body: JSON.stringify({ enabled: true }) });
+  let address = '';
+  await until('the console is on', async () => {
+    const { console_info: info } = (await (await fetch(path, { headers })).json()) as {
+      readonly console_info: { readonly url: string } | null;
+    };
+    address = info?.url ?? '';
+    return address !== '';
+  });
+  const socket = new WebSocket(`${screens.replace('http', 'ws')}/${new URL(address).searchParams.get('path')!}`, ['binary']);
+  const stream = createWebSocketStream(socket);
+  return [stream, await openScreen(stream, '', timeoutSignal(30_000))];
+}
+it('the server is not what limits the pictures of a second', async () => {
+  const moving = await startVncMachine(mkdtempSync(join(folder, 'moving-')));
+  stop.push(moving.stop);
+  const uuid = await createNode(url, 'ann', {
+    name: 'rate',
+    driver: 'manual-management',
+    console_interface: 'vnc',
+    driver_info: { vnc_socket: moving.socket },
+  });
+  const signal = timeoutSignal(200_000);
+  const direct = connect(moving.socket);
+  const alone = await picturesOf(direct, await openScreen(direct, '', signal), 5, signal);
+  direct.destroy();
+  const measure = async (node: string): Promise<readonly [number, number]> => {
+    const [screen, init] = await viewerOf(node);
+    const before = cpuSeconds(server.pid);
+    const rate = await picturesOf(screen, init, 5, signal);
+    screen.destroy();
+    return [rate, (cpuSeconds(server.pid) - before) / 5];
+  };
+  const [through, share] = await measure(uuid);
+  console.log(
+    `QEMU: ${alone.toFixed(1)} pictures a second without the server, ${through.toFixed(1)} by it, for ${(share * 100).toFixed(1)} % of a core`,
+  );
+  const bytes = 64 * 1024;
+  const fast = await startFastMachine(bytes, signal);
+  stop.push(async () => void fast.server.close());
+  const other = await createNode(url, 'ann', {
+    name: 'fast',
+    driver: 'manual-management',
+    console_interface: 'vnc',
+    driver_info: { vnc_address: '127.0.0.1', vnc_port: fast.port },
+  });
+  const [most, cost] = await measure(other);
+  console.log(`a machine with 60 pictures a second of ${bytes} bytes: ${most.toFixed(1)}, for ${(cost * 100).toFixed(1)} % of a core`);
+  expect(through).toBeGreaterThan(alone / 3);
+  expect(most).toBeGreaterThan(10);
+  expect(cost).toBeLessThan(0.5);
 });
 
 it('the address with a token shows the screen of an OpenBMC, and a second user only looks', async () => {
