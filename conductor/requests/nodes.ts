@@ -16,6 +16,7 @@ import { MAX_TRAITS } from '../../model/traits';
 import { checkErasure } from '../../drivers/common/erase-request';
 import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
+import { endOfRemoved } from '../core/bmc-watch';
 import type { Context } from '../core/context';
 import { type AlreadyRead, recordOf } from '../core/call-types';
 import { changeUnlocked, withTask } from '../core/task';
@@ -170,7 +171,7 @@ export async function updateNode(
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, NodeHasChildren, InvalidState. */
 export async function deleteNode(context: Context, uuid: string): Promise<void> {
   const allowed = [...DELETABLE_STATES, ...(context.options['conductor.allow_deleting_available_nodes'] ? ['available' as const] : [])];
-  await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async ({ node }) => {
+  const removed = await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async ({ node }) => {
     if (!node.maintenance && node.instance_uuid !== null) throw new Fault('NodeAssociated', { node: uuid, instance: node.instance_uuid });
     if (node.protected) throw new Fault('NodeProtected', { node: uuid });
     if (!node.maintenance && !allowed.includes(node.provision_state))
@@ -178,11 +179,14 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
         `Can not delete node "${uuid}" while it is in provision state "${node.provision_state}". Valid provision states to ` +
           `perform deletion are: "(${allowed.map(repr).join(', ')})", or set the node into maintenance mode`,
       );
-    await context.store.transaction(async (inner) => {
+    return context.store.transaction(async (inner) => {
+      const watch = context.options['health.event_address'] === null ? undefined : await inner.bmcWatches.find(uuid);
       await inner.nodes.remove(uuid, node.lock_fence);
       await inner.inventories.remove(uuid);
+      return { node, isSubscribed: watch?.subscription != null };
     });
   });
+  if (removed.isSubscribed) endOfRemoved(context, removed.node);
 }
 
 /** The end of maintenance clears reason and fault. Throws NodeLocked, NodeOutOfService, NodeNotFound. */
