@@ -31,6 +31,7 @@ import { portgroupHandlers } from './resources/portgroups';
 import { portHandlers } from './resources/ports';
 import { raidHandlers } from './resources/raid';
 import { ramdiskHandlers } from './resources/ramdisk';
+import { redfishEventHandlers } from './nodes/redfish-events';
 import { residentAgentHandlers } from './resources/resident-agents';
 import { rootHandlers } from './resources/root';
 import { runbookHandlers } from './resources/runbooks';
@@ -75,6 +76,7 @@ export const handlers: Handlers = {
   ...portHandlers,
   ...raidHandlers,
   ...ramdiskHandlers,
+  ...redfishEventHandlers,
   ...residentAgentHandlers,
   ...rootHandlers,
   ...runbookHandlers,

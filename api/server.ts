@@ -9,6 +9,7 @@ import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { ConductorApi, ScreenPlaces } from '../conductor/conductor';
 import type { Caller } from '../policy/caller';
+import { withoutEventKey } from '../model/rules/bmc-events';
 import { notAcceptable, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { healthRules, type HealthRule } from '../model/rules/health-rules';
@@ -42,6 +43,7 @@ import { createAgentTokens } from './pipeline/agent-tokens';
 import { createEventFeed } from './pipeline/event-feed';
 import { createFragments } from './pipeline/fragments';
 import type { Answer, ApiContext, Auth } from './pipeline/handler';
+import { createBmcEventDoor } from './pipeline/bmc-event-door';
 import { createHardwarePushes } from './pipeline/hardware-pushes';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
@@ -130,6 +132,7 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
     notifier: parts.notifier ?? silentNotifier,
     feed: createEventFeed(store, clock, options, log, metrics),
+    eventDoor: createBmcEventDoor({ store, clock, options, random: randomBytes }),
     pushes: createHardwarePushes({ store, clock, options, log, metrics, signal: stopping }),
   };
 }
@@ -395,7 +398,7 @@ export function createApi(parts: ApiParts): RequestListener {
       // Called for failed probes, and for targets that are not URLs, for which the router runs no middleware. The API answers its own
       // errors.
       if (response.headersSent) {
-        log.error('request failed', { path: request.url, error: reasonOf(error) });
+        log.error('request failed', { path: withoutEventKey(request.url ?? '/'), error: reasonOf(error) });
         response.destroy();
         return;
       }

@@ -22,6 +22,7 @@ import type {
   StepRecord,
   Vif,
 } from '../model/records';
+import type { BmcEvent } from '../model/rules/bmc-events';
 import type { DefaultValues } from '../model/rules/default-config';
 import type { Origin } from '../model/origin';
 import type { AgentNode, ConfigScope } from '../store/store';
@@ -72,6 +73,8 @@ export interface Calls {
   setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
   /** The numbers that the sensors of the machine show now. */
   readSensors(uuid: string): Promise<readonly Reading[]>;
+  /** Events that the node's BMC has sent: the machine is read soon. Returns whether it will be. */
+  noteBmcEvents(uuid: string, events: readonly BmcEvent[]): Promise<boolean>;
   getBootDevice(uuid: string): Promise<{ readonly boot_device: string | null; readonly persistent: boolean | null }>;
   setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
   supportedBootDevices(uuid: string): Promise<readonly string[]>;

@@ -10,10 +10,12 @@ import { silentNotifier } from '../model/notifications';
 import { timeLimits } from '../model/rules/time-limits';
 import { createBmcTurns } from './runtime/bmc-turns';
 import { createNovaEvents } from './runtime/nova-events';
+import { createEventReads } from './runtime/event-reads';
 import { createHeartbeatBuffer } from './runtime/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import { openScreen } from './requests/console';
 import type { ConductorApi } from './conductor';
+import { readAfterEvents } from './core/bmc-watch';
 import type { ConductorParts, Context } from './core/context';
 import { readHealthRules } from './core/health';
 import type { Hardware } from './hardware/hardware';
@@ -190,6 +192,14 @@ function createContext(
       track: (work) => context.track(work),
     }),
     nodesBeingRead: new Set(),
+    healthWatch: { standings: new Map(), isCurrent: false },
+    eventReads: createEventReads({
+      clock,
+      log,
+      signal,
+      track: (work) => context.track(work),
+      read: (uuid, events) => readAfterEvents(context, uuid, events),
+    }),
     workers: createWorkers(options['conductor.workers_pool_size'], log, metrics, options['conductor.reserved_workers_pool_percentage']),
     locks: createLocks(clock, metrics),
     flowStarts: new Map(),

@@ -7,6 +7,7 @@ import type { JsonObject, NodeRecord } from '../model/records';
 import { INTERFACE_KINDS } from '../model/records';
 import type { ConfigScope, Store } from '../store/store';
 import { createAllocation, deleteAllocation } from './requests/allocations';
+import { noteBmcEvents } from './requests/bmc-events';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './requests/boot-device';
 import { setBootMode, setSecureBoot } from './requests/boot-mode';
 import type { Calls, ConductorApi } from './conductor';
@@ -126,6 +127,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   setPower: { to: node, run: setPower },
   deleteSnapshot: { to: anyone, run: deleteSnapshot },
   readSensors: { to: node, repeatable: true, run: readSensors },
+  noteBmcEvents: { to: node, repeatable: true, run: noteBmcEvents },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },
   setBootDevice: { to: node, repeatable: true, run: setBootDevice },
   supportedBootDevices: { to: node, repeatable: true, run: supportedBootDevices },

@@ -329,6 +329,9 @@ export interface MachineStatus {
   readonly power: 'power on' | 'power off' | null;
   /** Null: not reported. */
   readonly health: 'OK' | 'Warning' | 'Critical' | null;
+  /** Those of all memory modules, and of all processors; absent or null: not reported. */
+  readonly memoryHealth?: MachineStatus['health'];
+  readonly processorHealth?: MachineStatus['health'];
   readonly bootMode: 'bios' | 'uefi' | null;
   /** The BMC reports a vendor, which ManagementInterface.detectVendor can read. */
   readonly namesVendor: boolean;
@@ -337,8 +340,37 @@ interface BootDevice {
   readonly device: string | null;
   readonly persistent: boolean | null;
 }
-/** Called for each discrete sensor: its kind and its key in the result, and what its states mean. */
-export type SensorStates = (kind: string, sensor: string, states: readonly SignalState[]) => void;
+/** What the rules of health need beside Ironic's fields. `kind` and `sensor` are keys of the result, as far as it has this sensor. */
+export interface SensorNotes {
+  /** What the states of a sensor or a part mean, and a reading that has no field. */
+  part(kind: string, sensor: string, states: readonly SignalState[], reading?: { readonly value: number; readonly unit: string }): void;
+  /** The sensors of this kind could not be read, so that none of them is known to be gone. */
+  unread(kind: string): void;
+}
+/** Subscriptions to the events of a BMC. `owner` tells those of this server for this node from others. Throw Fault. */
+export interface EventSubscriptions {
+  /** Makes the subscription unless there is one that works, and ends others of this owner. Its path; undefined: the BMC sends no events. */
+  keep(task: Task, owner: string, destination: string): Promise<string | undefined>;
+  /** Ends the subscriptions of this owner. */
+  end(task: Task, owner: string): Promise<void>;
+  /** How the part is that an event names. `sensors`: those of the machine say it. Undefined: it cannot be told. */
+  origin(task: Task, path: string): Promise<Signal | 'sensors' | undefined>;
+}
+/** How far a log was read: see drivers/redfish/logs.ts. */
+export interface LogPosition {
+  /** Of the newest entry that was read; null: the log was empty. */
+  readonly id: string | null;
+  readonly count: number;
+  readonly newestFirst: boolean;
+}
+export interface LogReading {
+  /** What the entries say that are newer than the positions, the oldest first. */
+  readonly signals: readonly Signal[];
+  /** By the path of the log. */
+  readonly positions: Readonly<Record<string, LogPosition>>;
+  /** A log was cleared: what it said before is over. */
+  readonly wasCleared: boolean;
+}
 export interface ManagementInterface extends Interface {
   /** Possible boot devices: pxe, disk, cdrom, bios, safe, wanboot, … */
   readonly bootDevices: readonly string[];
@@ -363,8 +395,11 @@ export interface ManagementInterface extends Interface {
   networkPorts?(task: Task): Promise<readonly NetworkPort[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
-  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. `onStates` gets what Ironic's fields do not have. */
-  sensors?(task: Task, isWanted?: (kind: string) => boolean, onStates?: SensorStates): Promise<JsonObject>;
+  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. */
+  sensors?(task: Task, isWanted?: (kind: string) => boolean, notes?: SensorNotes): Promise<JsonObject>;
+  readonly events?: EventSubscriptions;
+  /** Reads the entries of the logs since the positions. */
+  logs?(task: Task, positions: Readonly<Record<string, LogPosition>>): Promise<LogReading>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
     /** `source`: with `http` the BMC gets this URL; with `local` it gets a URL of ours, and we forward the image. */

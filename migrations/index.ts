@@ -27,6 +27,8 @@ import { up as residentAgents } from './002/0024_resident_agents';
 import { up as erasures } from './002/0025_erasures';
 import { up as healthAlerts } from './002/0026_health_alerts';
 import { up as oneEndOfInstances } from './003/0030_one_end_of_instances';
+import { up as healthStatements } from './003/0033_health_statements';
+import { up as bmcWatches } from './003/0034_bmc_watches';
 
 export interface Migration {
   readonly name: string;
@@ -66,4 +68,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0025_erasures', up: erasures },
   { name: '0026_health_alerts', up: healthAlerts },
   { name: '0030_one_end_of_instances', up: oneEndOfInstances },
+  { name: '0033_health_statements', up: healthStatements },
+  { name: '0034_bmc_watches', up: bmcWatches },
 ];

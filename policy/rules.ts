@@ -221,6 +221,7 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },
   { name: 'baremetal:node:resident_agent:get', check: OWNER_READERS, scopes: BOTH, help: 'See the agent in the deployed system of a node.', ours: true },
   { name: 'baremetal:node:resident_agent:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of agents in deployed systems.', ours: true },
+  { name: 'baremetal:node:redfish_events', check: '', scopes: ANY, help: 'Events of BMCs, which have a key of their own.', ours: true },
   { name: 'baremetal:node:resident_agent:register', check: '', scopes: ANY, help: 'Registrations of agents in deployed systems, which have a token of their own.', ours: true },
   { name: 'baremetal:node:snapshot:create', check: OWNER_MEMBERS_LESSEE_ADMINS, scopes: BOTH, help: 'Save a disk of a node as an image.', ours: true },
   { name: 'baremetal:snapshot:get', check: `(${SYSTEM_READER}) or (role:reader and ${SNAPSHOT_OWNER})`, scopes: BOTH, help: 'See and deploy a snapshot that is not public.', ours: true },

@@ -30,6 +30,8 @@ export const JSON_LIMITS = {
   inspection: { values: 150_000, foreign: true },
   /** A record of a recorder. */
   record: { values: 100_000, foreign: true },
+  /** Events of a BMC. */
+  event: { values: 5000, depth: 16, foreign: true },
   /** Step lists and results. */
   agent: { values: 50_000, depth: 64, foreign: true },
   /** Redfish registries are the largest resources. */

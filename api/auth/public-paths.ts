@@ -7,6 +7,12 @@ const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/(?:hardware|resident_agent)$/;
 /** The parts of snapshots, which agents send with the token of their node. */
 const PART = /^\/v1\/snapshots\/[0-9a-f-]{36}\/parts\/\d{1,15}$/;
 
+/** Events of BMCs, with the key of their node. */
+const EVENTS = /^\/v1\/nodes\/[0-9a-f-]{36}\/redfish_events\/[\w-]{1,100}$/;
+
 /** @param path as in the request, without trailing slashes */
 export const isPublic = (path: string, method: string): boolean =>
-  PUBLIC.test(path) || (method === 'PUT' && PUSH.test(path)) || (['GET', 'PUT'].includes(method) && PART.test(path));
+  PUBLIC.test(path) ||
+  (method === 'POST' && EVENTS.test(path)) ||
+  (method === 'PUT' && PUSH.test(path)) ||
+  (['GET', 'PUT'].includes(method) && PART.test(path));

@@ -22,12 +22,14 @@ export interface BodyLimits {
 const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption | number, json: Omit<JsonLimits, 'depth'>])[] = [
   [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request],
   [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection],
+  [/\/redfish_events\/[^/]*$/, 'health.max_event_size', JSON_LIMITS.event],
   [/\/hardware$/, 'recorder.max_record_size', JSON_LIMITS.record],
   // Bytes of a part of a snapshot. It is no JSON.
   [/\/parts\/\d{1,15}$/, PART_BYTES, JSON_LIMITS.request],
   [/(?:)/, 'api.max_json_body_size', JSON_LIMITS.request],
 ];
 type BodySizeOption =
+  | 'health.max_event_size'
   | 'api.max_json_body_size'
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'

@@ -1,6 +1,7 @@
 /** What both services do with every request and its response: the ID, the report, CORS headers, the caller, and the log of errors. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Options } from '../../config/options';
+import { withoutEventKey } from '../../model/rules/bmc-events';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Origin } from '../../model/origin';
@@ -73,7 +74,7 @@ export function noteError(
   log.error('request failed', {
     ...reportFields(report),
     method: request.method,
-    path: target.path,
+    path: withoutEventKey(target.path),
     error: reasonOf(error),
     stack: error instanceof Error ? error.stack : undefined,
   });

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
+import { withoutEventKey } from '../../model/rules/bmc-events';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
@@ -53,7 +54,7 @@ export function reportRequest(parts: Reporting, request: IncomingMessage, { serv
     { method: METHODS.has(method) ? method : 'other', route, status: status ? `${Math.floor(status / 100)}xx` : 'aborted' },
     seconds,
   );
-  const path = url.split('?')[0]!;
+  const path = withoutEventKey(url.split('?')[0]!);
   if (LOGGED[options['api.log_requests']]!(method, status))
     log.info('request', { ...reportFields(report), method, path, status, ms: Math.round(seconds * 1e4) / 10 });
   if (audit && isAudited(options, method, report)) {

@@ -23,6 +23,7 @@ const OF_CALLERS: readonly string[] = [
   'node:ipa_heartbeat',
   'node:hardware:push',
   'node:resident_agent:register',
+  'node:redfish_events',
   'runbook:create',
   'snapshot:write',
 ];

@@ -22,6 +22,7 @@ import type { AgentAddresses } from './agent-addresses';
 import type { AgentTokens } from './agent-tokens';
 import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
+import type { BmcEventDoor } from './bmc-event-door';
 import type { HardwarePushes } from './hardware-pushes';
 import type { Permission } from './permission';
 
@@ -104,6 +105,7 @@ export interface ApiContext {
   readonly fragments: Fragments;
   readonly feed: EventFeed;
   readonly pushes: HardwarePushes;
+  readonly eventDoor: BmcEventDoor;
   readonly notifier: Notifier;
   readonly agentAddresses: AgentAddresses;
   readonly agentTokens: AgentTokens;

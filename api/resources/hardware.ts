@@ -59,7 +59,8 @@ async function storeChanges(
       duration_seconds: null,
     });
   if (options['health.enabled']) {
-    const alerts = judged(healthRules, uuid, hardwareSignals(changes));
+    const { raised, cleared } = judged(healthRules, uuid, hardwareSignals(changes));
+    const alerts = { raised: raised.map((alert) => ({ ...alert, of_recorder: true as const })), cleared };
     await store.healthAlerts.putChanges(alerts, () => newUuid(random), options['conductor.node_history'] && { user: null });
   }
   await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);

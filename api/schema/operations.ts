@@ -163,6 +163,7 @@ export interface Operations {
   readonly clearHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
   readonly maskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, { until?: string | null; reason?: string | null }, unknown>;
   readonly unmaskHealthAlert: Operation<{ node_ident: string; alert_uuid: string }, None, unknown>;
+  readonly receiveRedfishEvents: Operation<{ node_ident: string; key: string }, None, { Events?: unknown } & JsonObject>;
   readonly showResidentAgent: Operation<{ node_ident: string }, None, unknown>;
   readonly registerResidentAgent: Operation<{ node_ident: string }, None, { url: string; certificate: string; version: string; boot_id: string }>;
   readonly createResidentToken: Operation<{ node_ident: string }, None, unknown>;

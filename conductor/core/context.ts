@@ -9,12 +9,13 @@ import type { Notifier } from '../../model/notifications';
 import type { Origin } from '../../model/origin';
 import type { FlowName } from '../../model/states';
 import type { Store } from '../../store/store';
+import type { EventReads } from '../runtime/event-reads';
 import type { HeartbeatBuffer } from '../runtime/heartbeat-buffer';
 import type { BmcTurns } from '../runtime/bmc-turns';
 import type { NovaEvents } from '../runtime/nova-events';
 import type { Hardware } from '../hardware/hardware';
 import type { Accelerator } from '../hardware/accelerator';
-import type { HealthRule } from '../../model/rules/health-rules';
+import type { HealthRule, Standings } from '../../model/rules/health-rules';
 import type { TimeLimits } from '../../model/rules/time-limits';
 import type { InspectionRule } from '../../model/rules/inspection-rules';
 import type { Lease, Probed } from '../runtime/lease';
@@ -41,6 +42,12 @@ export interface ConductorParts {
   readonly probe?: ((holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>) | undefined;
 }
 
+/** What this conductor counts of the health of machines between readings. */
+interface HealthWatch {
+  readonly standings: Standings;
+  /** Whether the open alerts are known from the database. */
+  isCurrent: boolean;
+}
 export interface Context extends ConductorParts, Ownership {
   readonly host: string;
   readonly notifier: Notifier;
@@ -51,6 +58,8 @@ export interface Context extends ConductorParts, Ownership {
   readonly builtInRules: readonly InspectionRule[];
   /** The built-in rules, with those of [health]rules. */
   readonly healthRules: readonly HealthRule[];
+  readonly healthWatch: HealthWatch;
+  readonly eventReads: EventReads;
   /** Read from [health]time_limits. */
   readonly timeLimits: TimeLimits;
   /** Read from [inspector]known_accelerators. */

@@ -11,10 +11,10 @@ import {
   judged,
   observed,
   takeOpen,
+  type FoundParts,
   type HealthRule,
   type RuleSource,
   type Signal,
-  type Standings,
 } from '../../model/rules/health-rules';
 import type { InHistory, Store } from '../../store/store';
 import type { Context } from './context';
@@ -34,23 +34,18 @@ export async function readHealthRules(path: string | null): Promise<readonly Hea
   }
 }
 
-/** What this conductor counts between rounds. */
-export interface HealthWatch {
-  readonly standings: Standings;
-  /** The sources whose open alerts are known from the database. */
-  isCurrent: boolean;
-}
-export const healthWatch = (): HealthWatch => ({ standings: new Map(), isCurrent: false });
 /** Nodes whose parts are counted at a time. */
 const MAX_NODES = 20_000;
+/** Alerts of one node. */
+const MAX_OF_NODE = 1000;
 const OF_PARTS: readonly RuleSource[] = ['sensor', 'system'];
 
 export const inHistoryOf = ({ options, origin }: Pick<Context, 'options' | 'origin'>): InHistory =>
   options['conductor.node_history'] ? { user: origin?.user ?? null } : false;
 
 /** Reads which alerts are open: one query at the beginning of a round, since other processes write them too. */
-export async function beginHealthRound(context: Context, watch: HealthWatch): Promise<void> {
-  const { options, store, log, healthRules: rules } = context;
+export async function beginHealthRound(context: Context): Promise<void> {
+  const { options, store, log, healthRules: rules, healthWatch: watch } = context;
   if (!options['health.enabled']) return;
   // Counts of nodes that are gone, or that others watch now.
   if (watch.standings.size > MAX_NODES) watch.standings.clear();
@@ -58,8 +53,10 @@ export async function beginHealthRound(context: Context, watch: HealthWatch): Pr
     const open = await store.healthAlerts.open(OF_PARTS);
     // Of rules that the site has removed since the last start.
     const left = watch.isCurrent ? [] : open.filter(({ rule }) => !rules.some(({ name }) => name === rule));
-    await store.healthAlerts.setCleared(left, inHistoryOf(context));
+    const ended = left.map((key) => ({ ...key, reason: 'its rule is gone' }));
+    await store.healthAlerts.setCleared(ended, inHistoryOf(context));
     takeOpen(
+      rules,
       watch.standings,
       open.filter((alert) => !left.includes(alert)),
     );
@@ -71,15 +68,27 @@ export async function beginHealthRound(context: Context, watch: HealthWatch): Pr
 }
 
 /** Counts the observations of a node, and writes the alerts that they raise and clear. A failure is logged: the next round tries again. */
-export async function observeHealth(
+export async function observeHealth(context: Context, node: ObservedNode, signals: readonly Signal[], found?: FoundParts): Promise<void> {
+  if (context.options['health.enabled'] && context.healthWatch.isCurrent) await observe(context, node, signals, found);
+}
+/** The same between rounds: reads first which alerts of the node are open. */
+export async function observeHealthNow(
   context: Context,
-  watch: HealthWatch,
-  node: Pick<NodeRecord, 'uuid' | 'power_state'>,
+  node: ObservedNode,
   signals: readonly Signal[],
+  found?: FoundParts,
 ): Promise<void> {
-  const { options, store, log, random, healthRules: rules } = context;
-  if (!options['health.enabled'] || !watch.isCurrent || signals.length === 0) return;
-  const changes = observed(rules, watch.standings, { uuid: node.uuid, isOn: node.power_state === 'power on' }, signals);
+  const { options, store, healthRules, healthWatch } = context;
+  if (!options['health.enabled']) return;
+  const open = await store.healthAlerts.list({ nodeUuid: node.uuid, sources: OF_PARTS, limit: MAX_OF_NODE });
+  takeOpen(healthRules, healthWatch.standings, open, node.uuid);
+  await observe(context, node, signals, found);
+}
+type ObservedNode = Pick<NodeRecord, 'uuid' | 'power_state'>;
+async function observe(context: Context, node: ObservedNode, signals: readonly Signal[], found: FoundParts | undefined): Promise<void> {
+  const { store, log, random, healthRules: rules, healthWatch: watch } = context;
+  if (signals.length === 0 && !found) return;
+  const changes = observed(rules, watch.standings, { uuid: node.uuid, isOn: node.power_state === 'power on' }, signals, found);
   if (changes.raised.length === 0 && changes.cleared.length === 0) return;
   try {
     await store.healthAlerts.putChanges(changes, () => newUuid(random), inHistoryOf(context));
@@ -93,11 +102,9 @@ export async function observeHealth(
 }
 
 /** Writes what follows at once from observations that are made once. @param store of the transaction of what was observed */
-export const noteJudged = (context: Context, store: Store, uuid: string, signals: readonly Signal[]): Promise<void> =>
+export const noteJudged = async (context: Context, store: Store, uuid: string, signals: readonly Signal[]): Promise<void> =>
   store.healthAlerts.putChanges(judged(context.healthRules, uuid, signals), () => newUuid(context.random), inHistoryOf(context));
 
-/** Alerts of one node. */
-const MAX_OF_NODE = 1000;
 /** Writes what follows from a whole event log. Alerts of what the log does not have any more are cleared. A failure is only logged. */
 export async function observeLog(context: Context, uuid: string, signals: readonly Signal[] | undefined): Promise<void> {
   const { options, store, random, healthRules: rules, log } = context;

@@ -6,8 +6,8 @@ import type { Stays } from '../../model/rules/time-limits';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
 import { removeStrayConsoleLogs } from '../requests/console';
 import type { Context } from '../core/context';
+import { tendLogs, tendSubscriptions, type WatchProblems } from './bmc-watches';
 import { trimEvents } from './events';
-import { healthWatch, type HealthWatch } from '../core/health';
 import { trimErasures } from '../core/erasures';
 import { trimHistory } from '../core/history';
 import { endLateIntrospections } from '../introspection/unfinished';
@@ -29,8 +29,8 @@ interface Memory {
   readonly failures: SyncFailures;
   readonly sensors: SensorMemory;
   readonly recorders: RecorderWatch;
-  readonly health: HealthWatch;
   readonly stays: Stays;
+  readonly watches: { readonly events: WatchProblems; readonly logs: WatchProblems };
 }
 interface Periodic {
   readonly name: string;
@@ -57,7 +57,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'power synchronisation',
     every: (options) => options['conductor.sync_power_state_interval'],
-    run: (context, { failures, health }) => synchronisePower(context, failures, health),
+    run: (context, { failures }) => synchronisePower(context, failures),
   },
   {
     name: 'power failure recovery',
@@ -107,6 +107,16 @@ export const PERIODICS: readonly Periodic[] = [
     run: async (context) => ((await context.isOwnWork('reports about machines')) ? endReports(context) : undefined),
   },
   {
+    name: 'subscriptions to events',
+    every: (options) => options['health.event_interval'],
+    run: (context, { watches }) => tendSubscriptions(context, watches.events),
+  },
+  {
+    name: 'logs of machines',
+    every: (options) => (options['health.enabled'] ? options['health.log_interval'] : 0),
+    run: (context, { watches }) => tendLogs(context, watches.logs),
+  },
+  {
     name: 'time limits of states',
     every: (options) => (options['health.enabled'] && Object.keys(options['health.time_limits']).length > 0 ? 60 : 0),
     run: (context, { stays }) => watchTimeLimits(context, stays),
@@ -137,7 +147,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'sensors',
     every: sensorRoundInterval,
-    run: (context, { sensors, health }) => collectSensors(context, sensors, health),
+    run: (context, { sensors }) => collectSensors(context, sensors),
   },
 ];
 
@@ -151,8 +161,8 @@ export async function runPeriodics(context: Context): Promise<void> {
     failures: new Map(),
     sensors: sensorMemory(context),
     recorders: recorderWatch(),
-    health: healthWatch(),
     stays: new Map(),
+    watches: { events: new Map(), logs: new Map() },
   };
   measureAlerts(context);
   // Each task and each node in work adds a listener; this is not a leak.

@@ -5,7 +5,7 @@ import { outageOf, ownMaintenance } from '../../model/rules/out-of-service';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
-import { beginHealthRound, observeHealth, type HealthWatch } from '../core/health';
+import { beginHealthRound, observeHealth } from '../core/health';
 import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-reading';
 import { notifyCorrected } from '../core/notify';
 import { forgetAgent } from '../core/power';
@@ -55,15 +55,15 @@ async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGen
 }
 
 /** Returns how many nodes it checked. */
-export async function synchronisePower(context: Context, failures: SyncFailures, health: HealthWatch): Promise<number> {
+export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
   const { options, signal } = context;
-  await beginHealthRound(context, health);
+  await beginHealthRound(context);
   let count = 0;
   const nodes = nodesToCheck(context, failures);
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     count++;
     try {
-      await synchronise(context, node, failures, health);
+      await synchronise(context, node, failures);
     } catch (error) {
       // The node was locked or removed meanwhile.
       if (!isInterrupted(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
@@ -73,7 +73,7 @@ export async function synchronisePower(context: Context, failures: SyncFailures,
   return count;
 }
 
-async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures, health: HealthWatch): Promise<void> {
+async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
   const sharedTask = sharedTaskOf(context, node);
   if (sharedTask.driver.power.throughAgent) return;
   if (node.power_state === null && !(await isValid(sharedTask))) return;
@@ -93,7 +93,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     return;
   }
   const { power: actual } = observed;
-  if (context.options['conductor.enable_health_monitoring']) await observeHealth(context, health, node, systemSignals(observed.health));
+  if (context.options['conductor.enable_health_monitoring']) await observeHealth(context, node, systemSignals(observed));
   const isRight = actual === node.power_state;
   if (isRight) failures.delete(node.uuid);
   if (isRight && !hasOldError(context, node) && !differsFromRow(context, node, observed)) return;

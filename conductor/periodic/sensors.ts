@@ -8,12 +8,11 @@ import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import type { SignalState } from '../../model/rules/health-rules';
 import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../runtime/parallel';
-import { beginHealthRound, observeHealth, type HealthWatch } from '../core/health';
-import { sensorSignals, stateKey } from '../../drivers/common/health-signals';
+import { beginHealthRound, observeHealth } from '../core/health';
+import { readParts } from '../core/parts-reading';
 import { readingsOf, type Readings, type SensorHealth } from '../../drivers/common/sensor-readings';
 import { readingSamples, healthSamples, timeSample } from './sensor-samples';
 import { sharedTaskOf } from '../core/task';
@@ -30,6 +29,12 @@ const intervalOf = (options: Options, timed: Timed): number =>
 /** Seconds between rounds; 0: none. */
 export const sensorRoundInterval = (options: Options): number =>
   options['sensor_data.send_sensor_data'] ? Math.min(...TIMED.map((timed) => intervalOf(options, timed))) : 0;
+
+/** Whether the rounds read the sensors of this node, unless it is in maintenance. */
+export const areSensorsRead = (options: Options, { provision_state: state }: Pick<NodeRecord, 'provision_state'>): boolean =>
+  sensorRoundInterval(options) > 0 &&
+  options['sensor_data.enable_for_nodes'] &&
+  (options['sensor_data.enable_for_undeployed_nodes'] || state === 'active');
 
 interface SensorData {
   readonly node: Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
@@ -84,7 +89,7 @@ function dueOf(options: Options, read: Times, now: number): ReadonlySet<Timed> {
  * Returns how many machines have sensors to read. Ends after [sensor_data]wait_timeout; machines that were not read come first in the
  * next round.
  */
-export async function collectSensors(context: Context, memory: SensorMemory, health: HealthWatch): Promise<number> {
+export async function collectSensors(context: Context, memory: SensorMemory): Promise<number> {
   const { options, clock, signal, store } = context;
   const { rounds } = memory;
   const now = clock.now();
@@ -95,7 +100,7 @@ export async function collectSensors(context: Context, memory: SensorMemory, hea
   if (!options['sensor_data.enable_for_nodes']) return 0;
   const states = options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' };
   const nodes = await context.ownNodes(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
-  if (nodes.length > 0) await beginHealthRound(context, health);
+  if (nodes.length > 0) await beginHealthRound(context);
   const there = new Set(nodes.map(({ uuid }) => uuid));
   for (const known of [memory.nodes, rounds]) for (const uuid of known.keys()) if (!there.has(uuid)) known.delete(uuid);
   const lastRound = ({ uuid }: NodeRecord): number => rounds.get(uuid)?.at ?? -Infinity;
@@ -114,7 +119,7 @@ export async function collectSensors(context: Context, memory: SensorMemory, hea
     await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
         .alone(context.hardware.bmcOf(node), until, () =>
-          context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, health, node, { now, signal: until })),
+          context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, node, { now, signal: until })),
         )
         .catch(() => {}),
     );
@@ -127,7 +132,6 @@ export async function collectSensors(context: Context, memory: SensorMemory, hea
 async function readNodeSensors(
   context: Context,
   { nodes, rounds }: SensorMemory,
-  health: HealthWatch,
   node: NodeRecord,
   { now, signal }: { readonly now: number; readonly signal: AbortSignal },
 ): Promise<void> {
@@ -146,16 +150,17 @@ async function readNodeSensors(
     else nodes.set(uuid, { node: { uuid, name, instance_uuid: instance }, payload, readings: readingsOf(payload), at: clock.now() });
   };
   try {
-    const { management } = task.driver;
-    if (!management.sensors) return;
+    if (!task.driver.management.sensors) {
+      // Its driver has changed: what another one read is not read any more.
+      await observeHealth(context, node, [], { present: new Set(), isRead: () => true });
+      return;
+    }
     await validateInterface(task, 'management');
-    const states = new Map<string, readonly SignalState[]>();
-    const found = await management.sensors(task, isRead, (kind, sensor, asserted) => void states.set(stateKey(kind, sensor), asserted));
-    const read = Object.entries(found).filter(([kind]) => isRead(kind));
-    const payload = Object.fromEntries([...before, ...read]);
+    const parts = (await readParts(task, isRead))!;
+    const payload = Object.fromEntries([...before, ...Object.entries(parts.payload)]);
     keep(payload);
     rounds.set(uuid, { at: now, read: { ...times, ...Object.fromEntries([...due].map((timed) => [timed, now])) } });
-    await observeHealth(context, health, node, sensorSignals(Object.fromEntries(read), states));
+    await observeHealth(context, node, parts.signals, parts.found);
     if (!due.has('other') || Object.keys(payload).length === 0) return;
     notifySensors(context, node, {
       message_id: newUuid(context.random),

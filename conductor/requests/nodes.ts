@@ -17,6 +17,7 @@ import { checkErasure } from '../../drivers/common/erase-request';
 import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
 import { endConsole } from './console';
+import { endOfRemoved } from '../core/bmc-watch';
 import type { Context } from '../core/context';
 import { type AlreadyRead, recordOf } from '../core/call-types';
 import { changeUnlocked, withTask } from '../core/task';
@@ -171,7 +172,7 @@ export async function updateNode(
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, NodeHasChildren, InvalidState. */
 export async function deleteNode(context: Context, uuid: string): Promise<void> {
   const allowed = [...DELETABLE_STATES, ...(context.options['conductor.allow_deleting_available_nodes'] ? ['available' as const] : [])];
-  await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async (task) => {
+  const removed = await withTask(context, uuid, { purpose: 'node deletion', retry: true }, async (task) => {
     const { node } = task;
     if (!node.maintenance && node.instance_uuid !== null) throw new Fault('NodeAssociated', { node: uuid, instance: node.instance_uuid });
     if (node.protected) throw new Fault('NodeProtected', { node: uuid });
@@ -181,12 +182,15 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
           `perform deletion are: "(${allowed.map(repr).join(', ')})", or set the node into maintenance mode`,
       );
     await endConsole(task);
-    await context.store.transaction(async (inner) => {
+    return context.store.transaction(async (inner) => {
+      const watch = context.options['health.event_address'] === null ? undefined : await inner.bmcWatches.find(uuid);
       await inner.nodes.remove(uuid, node.lock_fence);
       await inner.inventories.remove(uuid);
+      return { node, isSubscribed: watch?.subscription != null };
     });
   });
   await context.connections.consoleLogs?.remove(uuid);
+  if (removed.isSubscribed) endOfRemoved(context, removed.node);
 }
 
 /** The end of maintenance clears reason and fault. Throws NodeLocked, NodeOutOfService, NodeNotFound. */

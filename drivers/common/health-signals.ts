@@ -51,29 +51,81 @@ function redfishSignal(kind: SignalKind, key: string, fields: JsonObject): Signa
   return { source: 'sensor', kind, subject, states: statesOf(HEALTH, textOf(health)), ...number };
 }
 
-/**
- * @param payload kind → sensor → fields, in Ironic's format
- * @param states what the states of discrete sensors mean, by kind and sensor
- */
-export function sensorSignals(payload: JsonObject, states: ReadonlyMap<string, readonly SignalState[]>): readonly Signal[] {
+/** What a driver notes of a sensor beside its fields: see SensorNotes. */
+export interface SensorNote {
+  readonly states: readonly SignalState[];
+  readonly reading?: { readonly value: number; readonly unit: string } | undefined;
+}
+/** By kind and sensor: `noteKey`. */
+type SensorNoteMap = ReadonlyMap<string, SensorNote>;
+export const noteKey = (kind: string, sensor: string): string => `${kind}\0${sensor}`;
+
+/** What one reading says of the parts of a machine. */
+interface PartsRead {
+  readonly signals: readonly Signal[];
+  /** The parts that are there, also those that said nothing. Undefined: there are too many to tell which are not. */
+  readonly present: ReadonlySet<string> | undefined;
+}
+const isAbsent = (fields: JsonObject): boolean => fields['state'] === 'Absent';
+const subjectOf = (kind: SignalKind, key: string, fields: JsonObject | undefined): string =>
+  fields && 'Sensor Reading' in fields ? key.slice(0, MAX_SUBJECT) : `${NAMES[kind] ?? kind} ${partOf(key.slice(0, MAX_SUBJECT))}`;
+
+/** The words of the notes count beside those of the fields. */
+function signalOf(kind: SignalKind, key: string, fields: JsonObject, note: SensorNote | undefined): Signal | undefined {
+  const name = key.slice(0, MAX_SUBJECT);
+  if ('Sensor Reading' in fields) return ipmiSignal(kind, name, fields, note?.states);
+  const signal = redfishSignal(kind, name, fields);
+  if (!note || isAbsent(fields)) return signal;
+  const { states = [], value, unit } = signal ?? {};
+  const reading = value === undefined ? note.reading : { value, unit };
+  return { source: 'sensor', kind, subject: subjectOf(kind, key, fields), states: [...new Set([...states, ...note.states])], ...reading };
+}
+/** @param payload kind → sensor → fields, in Ironic's format */
+export function sensorSignals(payload: JsonObject, notes: SensorNoteMap): PartsRead {
   const signals: Signal[] = [];
+  const present = new Set<string>();
+  const rest = new Map(notes);
   for (const [word, sensors] of Object.entries(payload)) {
     if (typeof sensors !== 'object' || sensors === null) continue;
     const kind = kindOfWord(word);
     for (const [key, given] of Object.entries(sensors)) {
       if (typeof given !== 'object' || given === null) continue;
-      if (signals.length >= MAX) return signals;
+      if (signals.length >= MAX) return { signals, present: undefined };
       const fields: JsonObject = given as JsonObject;
-      const name = key.slice(0, MAX_SUBJECT);
-      const signal =
-        'Sensor Reading' in fields ? ipmiSignal(kind, name, fields, states.get(stateKey(word, key))) : redfishSignal(kind, name, fields);
+      const note = rest.get(noteKey(word, key));
+      rest.delete(noteKey(word, key));
+      if (!isAbsent(fields)) present.add(subjectOf(kind, key, fields));
+      const signal = signalOf(kind, key, fields, note);
       if (signal) signals.push(signal);
     }
   }
-  return signals;
+  // Of parts that the payload does not have.
+  for (const [named, { states, reading }] of rest) {
+    if (signals.length >= MAX) return { signals, present: undefined };
+    const [word = '', key = ''] = named.split('\0');
+    const kind = kindOfWord(word);
+    const subject = subjectOf(kind, key, undefined);
+    present.add(subject);
+    signals.push({ source: 'sensor', kind, subject, states, ...reading });
+  }
+  return { signals, present };
 }
-export const stateKey = (kind: string, sensor: string): string => `${kind}\0${sensor}`;
 
-/** @param health as the BMC reports it with the power state; null: it does not say */
-export const systemSignals = (health: string | null | undefined): readonly Signal[] =>
-  typeof health === 'string' ? [{ source: 'system', kind: 'machine', subject: 'the machine', states: statesOf(HEALTH, health) }] : [];
+/** What the BMC reports with the power state; null and absent: it does not say. */
+interface SystemHealth {
+  readonly health?: string | null | undefined;
+  readonly memoryHealth?: string | null | undefined;
+  readonly processorHealth?: string | null | undefined;
+}
+const SYSTEM_PARTS: readonly (readonly [keyof SystemHealth, SignalKind, string])[] = [
+  ['health', 'machine', 'the machine'],
+  ['memoryHealth', 'memory', 'the memory'],
+  ['processorHealth', 'processor', 'a processor'],
+];
+export const systemSignals = (health: SystemHealth): readonly Signal[] =>
+  SYSTEM_PARTS.flatMap(([member, kind, subject]) => {
+    const word = health[member];
+    return typeof word === 'string' ? [{ source: 'system' as const, kind, subject, states: statesOf(HEALTH, word) }] : [];
+  });
+/** The states of a Redfish resource by its Status.Health. */
+export const statesOfHealth = (health: unknown): readonly SignalState[] => statesOf(HEALTH, textOf(health));

@@ -10,7 +10,7 @@ import { partStatesOf } from '../../wire/ipmi/records/sensor-states';
 import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, withLimits, type Reading } from '../../wire/ipmi/records/sensors';
 import { sensorsOfText } from './sensor-text';
 import { ipmiCommandSender, targetOf } from './target';
-import type { SensorStates, Task } from '../interfaces';
+import type { SensorNotes, Task } from '../interfaces';
 
 const hex = (value: number, digits = 2): string => value.toString(16).toUpperCase().padStart(digits, '0');
 /** Whole numbers without decimals, others with three. */
@@ -130,7 +130,7 @@ const typeOf = ({ sensorType }: SensorRecord): string => sensorTypeName(sensorTy
 /** The cache key: the same records for every user of the BMC. */
 const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
 
-async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true, onStates?: SensorStates): Promise<Sensors> {
+async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true, notes?: SensorNotes): Promise<Sensors> {
   const found: Sensors = {};
   /** Controllers behind the BMC that did not answer get no further requests. */
   const unreachable = new Set<number>();
@@ -142,7 +142,7 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
       const reading = await readSensor(at, record);
       const fields = sensorFields(await withLimits(at, record), reading);
       if (reading?.raw !== undefined && !isThreshold(record))
-        onStates?.(typeOf(record), fields['Sensor ID']!, partStatesOf(record.eventType, record.sensorType, reading.states));
+        notes?.part(typeOf(record), fields['Sensor ID']!, partStatesOf(record.eventType, record.sensorType, reading.states));
       return fields;
     };
     if (owner === BMC || (owner & 1) === 1)
@@ -169,7 +169,7 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
 }
 
 /** Sensor type → sensor → its fields. Throws FailedToGetSensorData. A sensor that the BMC refuses to read does not stop the others. */
-export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean, onStates?: SensorStates): Promise<JsonObject> {
+export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean, notes?: SensorNotes): Promise<JsonObject> {
   const { node, options, signal, connections } = task;
   const failure = (error: string, cause?: unknown): Fault =>
     new Fault('FailedToGetSensorData', { node: node.uuid, error }, cause === undefined ? {} : { cause });
@@ -179,7 +179,7 @@ export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boole
     // With ipmitool, one process reads all sensors: a process for each portion of each record would take minutes.
     const found = runProgram
       ? sensorsOfText(await runProgram(targetOf(task), ['sdr'], { timeoutMs, signal }))
-      : await readSensors(task, isWanted, onStates);
+      : await readSensors(task, isWanted, notes);
     // A selection of kinds may be empty.
     if (!isWanted && Object.keys(found).length === 0) throw failure('the BMC has no sensors');
     return found;

@@ -82,9 +82,14 @@ export async function reset(task: Task, system: SystemView, order: keyof typeof 
   });
 }
 
+const healthWord = (health: unknown): MachineStatus['health'] => HEALTH.find((candidate) => candidate === health) ?? null;
+/** The health of all parts of a kind: some services report only HealthRollup, others only Health. */
+function healthOfParts(system: SystemView, summary: string): MachineStatus['health'] {
+  const status = member(system.body, summary, 'Status');
+  return healthWord(member(status, 'HealthRollup')) ?? healthWord(member(status, 'Health'));
+}
 function healthOf(system: SystemView): MachineStatus['health'] {
-  const health = member(system.body, 'Status', 'Health');
-  return HEALTH.find((candidate) => candidate === health) ?? null;
+  return healthWord(member(system.body, 'Status', 'Health'));
 }
 
 const order =
@@ -102,6 +107,8 @@ export const redfishPower: PowerInterface = {
     onSystem(task, undefined, async (system) => ({
       power: powerOf(system),
       health: healthOf(system),
+      memoryHealth: healthOfParts(system, 'MemorySummary'),
+      processorHealth: healthOfParts(system, 'ProcessorSummary'),
       bootMode: bootModeOfSystem(system),
       namesVendor: textOf(member(system.body, 'Manufacturer')) !== undefined,
     })),

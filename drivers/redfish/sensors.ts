@@ -19,7 +19,7 @@ import {
   type RedfishResource,
 } from '../../wire/redfish';
 import { withoutEndSlashes } from '../../wire/urls';
-import type { Task } from '../interfaces';
+import type { SensorNotes, Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
 /** Sensors that are read of one kind. Reports of thousands are not plausible. */
@@ -83,6 +83,7 @@ interface Machine {
   readonly system: SystemView;
   readonly chassis: RedfishResource | undefined;
   readonly log: Task['log'];
+  readonly notes: SensorNotes | undefined;
 }
 /** The last part of a path. */
 const lastOf = (path: string): string => withoutEndSlashes(path).split('/').pop() ?? '';
@@ -170,6 +171,14 @@ const listOfChassis =
     );
   };
 
+/** What drives say of their future (DSP0268, Drive). */
+function noteFuture({ notes }: Machine, key: string, body: unknown): void {
+  if (!notes) return;
+  const left = numberOf(member(body, 'PredictedMediaLifeLeftPercent'));
+  const isFailing = member(body, 'FailurePredicted') === true;
+  if (isFailing || left !== undefined)
+    notes.part('Drive', key, isFailing ? ['predicted failure'] : [], left === undefined ? undefined : { value: left, unit: 'percent' });
+}
 /** @param place names a drive that has neither a name nor an identifier */
 const drive = (body: unknown, place: string, storage: string, system: SystemView): readonly [string, JsonObject] => {
   const fields = fieldsOf(DRIVE, body);
@@ -178,18 +187,9 @@ const drive = (body: unknown, place: string, storage: string, system: SystemView
   const state = fields['state'] ?? (fields['health'] === null ? null : 'Enabled');
   return [`${name}:${storage}@${lastOf(system.path)}`, { ...fields, state }];
 };
-/** SimpleStorage returns all drives of a controller in one response; Storage has a resource for each. */
-async function drives({ ask, system }: Machine): Promise<Sensors> {
-  const simple = await linkedCollection(ask, system, 'SimpleStorage');
-  if (simple !== undefined)
-    return named(
-      simple.flatMap((storage) =>
-        listOf(member(storage.body, 'Devices'))
-          // A device without a capacity is an enclosure.
-          .filter((device) => whole(member(device, 'CapacityBytes')))
-          .map((device, index) => drive(device, String(index), idOf(storage), system)),
-      ),
-    );
+/** The drives of Storage, each with its key and its fields. */
+async function storedDrives(machine: Machine): Promise<readonly (readonly [string, JsonObject])[]> {
+  const { ask, system } = machine;
   const place = linkOf(member(system.body, 'Storage'));
   const found: (readonly [string, JsonObject])[] = [];
   for (const storage of place === undefined ? [] : await collection(ask, place))
@@ -201,9 +201,33 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
         if (isAnswered(error)) return undefined;
         throw error;
       });
-      if (resource) found.push(drive(resource.body, lastOf(path), idOf(storage), system));
+      // It may be there all the same.
+      if (!resource) machine.notes?.unread('Drive');
+      else {
+        const [key, fields] = drive(resource.body, lastOf(path), idOf(storage), system);
+        found.push([key, fields]);
+        noteFuture(machine, key, resource.body);
+      }
     }
-  return named(found);
+  return found;
+}
+/** SimpleStorage returns all drives of a controller in one response, and nothing of their future; Storage has a resource for each. */
+async function drives(machine: Machine): Promise<Sensors> {
+  const { ask, system, notes } = machine;
+  const simple = await linkedCollection(ask, system, 'SimpleStorage');
+  if (simple === undefined) return named(await storedDrives(machine));
+  if (notes)
+    await storedDrives(machine).catch((error: unknown) => {
+      if (!isAnswered(error)) throw error;
+    });
+  return named(
+    simple.flatMap((storage) =>
+      listOf(member(storage.body, 'Devices'))
+        // A device without a capacity is an enclosure.
+        .filter((device) => whole(member(device, 'CapacityBytes')))
+        .map((device, index) => drive(device, String(index), idOf(storage), system)),
+    ),
+  );
 }
 
 /** Kind of sensor → the function that reads all sensors of this kind. */
@@ -234,19 +258,24 @@ async function readKind(machine: Machine, kind: string): Promise<Sensors> {
     // Other kinds may still be readable. An unreachable service ends the whole reading.
     if (!isAnswered(error)) throw error;
     machine.log.debug(`sensors of kind ${kind} cannot be read`, { reason: reasonOf(error) });
+    machine.notes?.unread(kind);
     return {};
   }
 }
 
 /** Throws FailedToGetSensorData. @param isWanted selects the kinds; absent: all */
-export async function redfishSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<JsonObject> {
+export async function redfishSensors(
+  task: Task,
+  isWanted: (kind: string) => boolean = () => true,
+  notes?: SensorNotes,
+): Promise<JsonObject> {
   try {
     return await onSystem(task, undefined, async (system) => {
       const ask = withCache(system.ask);
       const kinds = Object.keys(KINDS).filter(isWanted);
       const housed = linkOf(listOf(member(system.body, 'Links', 'Chassis'))[0]);
       const chassis = housed !== undefined && kinds.some((kind) => ASSEMBLIES.includes(kind)) ? await readResource(ask, housed) : undefined;
-      const machine: Machine = { ask, system: { ...system, ask }, chassis, log: task.log };
+      const machine: Machine = { ask, system: { ...system, ask }, chassis, log: task.log, notes };
       const found: Record<string, JsonObject> = {};
       if (isWanted('Extra'))
         found['Extra'] = fieldsOf({ Manufacturer: ['Manufacturer', text], Model: ['Model', text], UUID: ['UUID', text] }, system.body);

@@ -10,7 +10,8 @@ type Health = Severity | 'ok';
 export const ALERT_SOURCES = {
   sensor: { machine: true, about: 'a sensor, as it was read for [sensor_data]' },
   system: { machine: true, about: 'the health that the BMC reports with the power state' },
-  log: { machine: true, about: "the BMC's event log, when somebody reads it" },
+  log: { machine: true, about: "the BMC's event log, when somebody or the server reads it" },
+  event: { machine: true, about: 'an event that the BMC sent, and the part that it names' },
   hardware: { machine: true, about: 'a change of the hardware that a recorder or an inspection found' },
   state: { machine: false, about: 'a provision state that lasts longer than [health]time_limits says' },
   report: { machine: false, about: 'a person, or a program of the site' },
@@ -27,6 +28,10 @@ export interface AlertKey {
   /** What the alert is about, such as `fan 3`. */
   readonly subject: string;
 }
+/** An alert that ends, and why; absent: its cause has ended. */
+export interface EndedAlert extends AlertKey {
+  readonly reason?: string | undefined;
+}
 export interface NewAlert extends AlertKey {
   readonly severity: Severity;
   readonly text: string;
@@ -34,6 +39,8 @@ export interface NewAlert extends AlertKey {
   readonly until: string | null;
   /** The user who reported it; null: a rule found it, or the server authenticates nobody. */
   readonly reported_by: string | null;
+  /** A recorder found it: it ends with the instance. */
+  readonly of_recorder?: true;
 }
 export interface AlertMask {
   readonly until: string;

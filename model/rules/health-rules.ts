@@ -3,7 +3,7 @@
  * evaluation. Pure: the caller stores what follows.
  */
 import { defined, isObject } from '../json';
-import { SEVERITIES, type AlertKey, type AlertSource, type NewAlert, type Severity } from './health-alerts';
+import { SEVERITIES, type AlertKey, type AlertSource, type EndedAlert, type NewAlert, type Severity } from './health-alerts';
 
 /** The kinds of parts. Sensors of other kinds are `other`. */
 const KINDS = ['fan', 'temperature', 'power', 'drive', 'memory', 'processor', 'voltage', 'current', 'battery', 'machine', 'other'] as const;
@@ -40,7 +40,7 @@ export interface Signal {
 }
 
 /** Sources whose alerts follow from rules. Those of the others are alerts already. */
-const RULE_SOURCES = ['sensor', 'system', 'log', 'hardware'] as const satisfies readonly AlertSource[];
+const RULE_SOURCES = ['sensor', 'system', 'log', 'event', 'hardware'] as const satisfies readonly AlertSource[];
 export type RuleSource = (typeof RULE_SOURCES)[number];
 /** Units of sensors, as in the metric baremetal_sensor_reading. */
 const UNITS = ['celsius', 'fahrenheit', 'volts', 'amperes', 'watts', 'rpm', 'percent', 'cfm'] as const;
@@ -68,7 +68,8 @@ export interface HealthRule {
   readonly text: string;
 }
 
-const BMC: readonly RuleSource[] = ['sensor', 'log'];
+const BMC: readonly RuleSource[] = ['sensor', 'log', 'event'];
+const BMC_AND_SYSTEM: readonly RuleSource[] = ['sensor', 'system', 'log', 'event'];
 type Given = Pick<HealthRule, 'name' | 'severity' | 'states' | 'text'> & Partial<HealthRule>;
 const row = (given: Given): HealthRule => ({ sources: BMC, kinds: [], raise: 1, clear: 2, onlyOn: false, ...given });
 
@@ -91,12 +92,13 @@ export const BUILT_IN_RULES: readonly HealthRule[] = [
   row({ name: 'redundancy_degraded', states: ['redundancy degraded'], severity: 'warning', text: '{subject} is less redundant than usual' }),
   row({ name: 'drive_failed', kinds: ['drive'], states: ['critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
   row({ name: 'drive_failing', kinds: ['drive'], states: ['warning', 'predicted failure'], severity: 'warning', text: '{subject} may fail soon ({state})' }),
+  row({ name: 'drive_worn', sources: ['sensor'], kinds: ['drive'], states: [], below: 10, unit: 'percent', severity: 'warning', text: '{subject} is worn: little of its life is left{value}' }),
   row({ name: 'temperature_critical', kinds: ['temperature'], states: ['critical', 'thermal trip'], severity: 'critical', raise: 2, onlyOn: true, text: '{subject} is too hot or too cold ({state}{value})' }),
   row({ name: 'temperature_warning', kinds: ['temperature'], states: ['warning'], severity: 'warning', raise: 3, clear: 3, onlyOn: true, text: '{subject} is outside of its usual range ({state}{value})' }),
-  row({ name: 'memory_failed', kinds: ['memory'], states: ['uncorrectable errors', 'critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
-  row({ name: 'memory_errors', kinds: ['memory'], states: ['correctable errors', 'warning', 'predicted failure'], severity: 'warning', text: '{subject} has errors ({state})' }),
-  row({ name: 'processor_failed', kinds: ['processor'], states: ['uncorrectable errors', 'critical', 'failed', 'thermal trip'], severity: 'critical', text: '{subject} has failed ({state})' }),
-  row({ name: 'processor_warning', kinds: ['processor'], states: ['correctable errors', 'warning', 'predicted failure'], severity: 'warning', raise: 2, text: '{subject} is not well ({state})' }),
+  row({ name: 'memory_failed', sources: BMC_AND_SYSTEM, kinds: ['memory'], states: ['uncorrectable errors', 'critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
+  row({ name: 'memory_errors', sources: BMC_AND_SYSTEM, kinds: ['memory'], states: ['correctable errors', 'warning', 'predicted failure'], severity: 'warning', text: '{subject} has errors ({state})' }),
+  row({ name: 'processor_failed', sources: BMC_AND_SYSTEM, kinds: ['processor'], states: ['uncorrectable errors', 'critical', 'failed', 'thermal trip'], severity: 'critical', text: '{subject} has failed ({state})' }),
+  row({ name: 'processor_warning', sources: BMC_AND_SYSTEM, kinds: ['processor'], states: ['correctable errors', 'warning', 'predicted failure'], severity: 'warning', raise: 2, text: '{subject} is not well ({state})' }),
   row({ name: 'voltage_critical', kinds: ['voltage', 'current'], states: ['critical'], severity: 'critical', raise: 2, onlyOn: true, text: '{subject} is out of range ({state}{value})' }),
   row({ name: 'battery_low', kinds: ['battery'], states: ['failed', 'predicted failure', 'critical', 'warning'], severity: 'warning', text: '{subject} is low or has failed ({state})' }),
   row({ name: 'other_failed', kinds: ['other'], states: ['critical', 'failed', 'uncorrectable errors'], severity: 'critical', text: '{subject} has failed ({state})' }),
@@ -182,6 +184,8 @@ function checkLimits({ above, below, unit, kinds, sources }: HealthRule): void {
   if (above !== undefined && below !== undefined && above < below)
     throw new Error('above is less than below: every value matches, which is no rule');
 }
+/** The kinds of the source `system`. */
+const OF_SYSTEM: readonly SignalKind[] = ['machine', 'memory', 'processor'];
 /** What the states of these sources and kinds can be. */
 function checkStates({ states, sources, kinds, raise, clear }: HealthRule): void {
   const has = (source: RuleSource): boolean => sources.includes(source);
@@ -189,12 +193,13 @@ function checkStates({ states, sources, kinds, raise, clear }: HealthRule): void
   if (has('hardware') && sources.length === 1 && states.some((state) => state !== 'vanished'))
     throw new Error('the source hardware has only the state vanished');
   if (has('system') && sources.length === 1) {
-    if (kinds.length > 0 && !kinds.includes('machine')) throw new Error('the source system has only the kind machine');
+    if (kinds.length > 0 && !kinds.some((kind) => OF_SYSTEM.includes(kind)))
+      throw new Error(`the source system has only the kinds ${OF_SYSTEM.join(', ')}`);
     if (!states.some((state) => state === 'warning' || state === 'critical'))
       throw new Error('the source system has only the states warning and critical');
   }
   if (!has('sensor') && !has('system') && (raise > 1 || clear > 1))
-    throw new Error('the sources log and hardware have single observations: raise and clear are 1');
+    throw new Error('the sources log, event and hardware have single observations: raise and clear are 1');
   if (kinds.length > 0 && kinds.every((kind) => kind === 'machine') && !has('system'))
     throw new Error('the kind machine needs the source system');
 }
@@ -305,20 +310,26 @@ interface Standing {
   bad: number;
   good: number;
   isOpen: boolean;
+  /** Undefined: the alert was open before this process counted, and its rule has several kinds. */
+  kind: SignalKind | undefined;
 }
 /** By node, and by source, rule and subject. */
 export type Standings = Map<string, Map<string, Standing>>;
 const keyText = ({ source, rule, subject }: Omit<AlertKey, 'node_uuid'>): string => `${source}\0${rule}\0${subject}`;
 
-/** Takes over which alerts are open. What was counted before stays. */
-export function takeOpen(standings: Standings, open: readonly AlertKey[]): void {
-  const keys = new Map<string, Set<string>>();
+/**
+ * Takes over which alerts are open. What was counted before stays.
+ * @param open those of all nodes, or of `only`
+ */
+export function takeOpen(rules: readonly HealthRule[], standings: Standings, open: readonly AlertKey[], only?: string): void {
+  const keys = new Map<string, Map<string, AlertKey>>();
   for (const key of open) {
     const ofNode = keys.get(key.node_uuid);
-    if (ofNode) ofNode.add(keyText(key));
-    else keys.set(key.node_uuid, new Set([keyText(key)]));
+    if (ofNode) ofNode.set(keyText(key), key);
+    else keys.set(key.node_uuid, new Map([[keyText(key), key]]));
   }
   for (const [uuid, ofNode] of standings) {
+    if (only !== undefined && uuid !== only) continue;
     for (const [key, standing] of ofNode) {
       standing.isOpen = keys.get(uuid)?.delete(key) ?? false;
       if (!standing.isOpen && standing.bad === 0) ofNode.delete(key);
@@ -329,13 +340,41 @@ export function takeOpen(standings: Standings, open: readonly AlertKey[]): void 
     if (missing.size === 0) continue;
     const ofNode = standings.get(uuid) ?? new Map<string, Standing>();
     standings.set(uuid, ofNode);
-    for (const key of missing) ofNode.set(key, { bad: 0, good: 0, isOpen: true });
+    for (const [name, { rule }] of missing) {
+      const kinds = rules.find((known) => known.name === rule)?.kinds ?? [];
+      ofNode.set(name, { bad: 0, good: 0, isOpen: true, kind: kinds.length === 1 ? kinds[0] : undefined });
+    }
   }
 }
 
 interface AlertChanges {
   readonly raised: readonly NewAlert[];
-  readonly cleared: readonly AlertKey[];
+  readonly cleared: readonly EndedAlert[];
+}
+/** Which parts one reading of the sensors found, so that alerts of others can end. */
+export interface FoundParts {
+  readonly present: ReadonlySet<string>;
+  /** Whether all parts of this kind were read; undefined: of all kinds. */
+  readonly isRead: (kind: SignalKind | undefined) => boolean;
+}
+const GONE = 'the part is not there any more';
+/** Alerts of parts that are not there count as observations without a problem. */
+function endGone(
+  rules: readonly HealthRule[],
+  ofNode: Map<string, Standing>,
+  uuid: string,
+  { present, isRead }: FoundParts,
+): readonly EndedAlert[] {
+  const ended: EndedAlert[] = [];
+  for (const [name, standing] of ofNode) {
+    const [source, rule = '', subject = ''] = name.split('\0');
+    if (source !== 'sensor' || present.has(subject) || !isRead(standing.kind)) continue;
+    standing.bad = 0;
+    if (standing.isOpen && ++standing.good < (rules.find((known) => known.name === rule)?.clear ?? 1)) continue;
+    if (standing.isOpen) ended.push({ node_uuid: uuid, source, rule, subject, reason: GONE });
+    ofNode.delete(name);
+  }
+  return ended;
 }
 /**
  * What follows from observations of a node. Each part counts at most once a call for a rule. A machine that is off is not judged by rules
@@ -346,9 +385,10 @@ export function observed(
   standings: Standings,
   node: { readonly uuid: string; readonly isOn: boolean },
   signals: readonly Signal[],
+  found?: FoundParts,
 ): AlertChanges {
   const raised: NewAlert[] = [];
-  const cleared: AlertKey[] = [];
+  const cleared: EndedAlert[] = [];
   let ofNode = standings.get(node.uuid);
   for (const signal of signals)
     for (const rule of rules) {
@@ -366,7 +406,7 @@ export function observed(
         ofNode!.delete(name);
         continue;
       }
-      const standing = known ?? { bad: 0, good: 0, isOpen: false };
+      const standing = known ?? { bad: 0, good: 0, isOpen: false, kind: signal.kind };
       if (!known) {
         ofNode ??= new Map();
         standings.set(node.uuid, ofNode.set(name, standing));
@@ -378,6 +418,8 @@ export function observed(
       const { severity } = rule;
       raised.push({ ...key, severity, text: textFor(rule, signal, match), until: null, reported_by: null });
     }
+  // BMCs leave parts out while the machine is off.
+  if (ofNode && found && node.isOn) cleared.push(...endGone(rules, ofNode, node.uuid, found));
   if (ofNode?.size === 0) standings.delete(node.uuid);
   return { raised, cleared };
 }

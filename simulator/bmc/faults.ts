@@ -19,6 +19,11 @@ export const FAULTS = {
   flap: { kind: 'number', most: 3_600_000, about: 'milliseconds after which the reported power state changes, again and again' },
   restart: { kind: 'number', most: 3_600_000, about: 'milliseconds without answers after a reset; default: 5000' },
   stopped: { kind: 'names', about: 'sensors of fans that stand still: Fan1, … or *' },
+  parts: { kind: 'names', about: 'parts with a condition: PSU1.failed, sda.failing, DIMM1.errors, CPU1.hot, Fan1.slow, sda.gone, …' },
+  events_refused: { kind: 'flag', about: 'the Redfish service refuses subscriptions to its events' },
+  events_forgotten: { kind: 'flag', about: 'a reset of the BMC ends all subscriptions' },
+  events_key: { kind: 'flag', about: 'events are sent to another path than the subscription says' },
+  events_flood: { kind: 'number', most: 10_000, about: 'how often each event is sent' },
   redfish_missing: { kind: 'names', about: 'resources that do not exist (404): Bios, Storage, … or * for all but the service root' },
   redfish_error: { kind: 'names', about: 'resources that fail (500)' },
   redfish_types: { kind: 'names', about: 'resources whose members have wrong types' },
@@ -81,6 +86,24 @@ export function parseFaults(text: string): Readonly<Record<string, unknown>> {
 export interface FaultBox {
   now: Faults;
   readonly traffic?: Traffic;
+  /** Called after each change; absent: the faults never change. */
+  onChange?(listener: (before: Faults, after: Faults) => void): void;
+}
+export function faultBox(first: Faults): FaultBox & Required<Pick<FaultBox, 'traffic' | 'onChange'>> {
+  const listeners: ((before: Faults, after: Faults) => void)[] = [];
+  let now = first;
+  return {
+    get now() {
+      return now;
+    },
+    set now(next) {
+      const before = now;
+      now = next;
+      for (const listener of listeners) listener(before, next);
+    },
+    traffic: noTraffic(),
+    onChange: (listener) => void listeners.push(listener),
+  };
 }
 /** Counts of the requests that the BMCs received. */
 interface Traffic {
@@ -90,7 +113,7 @@ interface Traffic {
   /** The maximum of `open`. */
   most: number;
 }
-export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
+const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
 /** Counts a request. @returns a function that the caller calls when the request is answered or given up */
 export function countRequest({ traffic }: FaultBox): () => void {
   if (!traffic) return () => {};

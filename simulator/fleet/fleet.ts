@@ -10,7 +10,8 @@ import type { Log } from '../../model/log';
 import { ownCertificate, type OwnCertificate } from '../../wire/http/certificate';
 import type { Behaviour } from '../machine/behaviour';
 import { describeMachine, type MachineDescription } from '../hardware/description';
-import { faultyRequests, noTraffic, type FaultBox, type Faults } from '../bmc/faults';
+import { faultBox, faultyRequests, type FaultBox, type Faults } from '../bmc/faults';
+import { conditionsOf } from '../hardware/parts';
 import { newHardware, type HardwareState } from '../hardware/hardware';
 import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '../http';
 import { serveIpmi } from '../ipmi/ipmi';
@@ -168,14 +169,14 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
   byName.set(name, control);
   closers.push(() => control.close());
-  const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
+  const faults = faultBox(setup.faults?.(name) ?? {});
   const access = { username: USERNAME, password: PASSWORD, restart: createRestart(clock, faults), log, clock, random };
   const machine = withMachineFaults(control, faults, clock);
   const ports = { ipmi: 0, redfish: 0 };
   if (protocols.includes('redfish')) {
     const wrap = (listener: RequestListener): RequestListener => faultyRequests({ box: faults, clock, random }, listener);
     const times = setup.taskMs === undefined ? {} : { taskMs: setup.taskMs };
-    const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], wrap, http: shared.http });
+    const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], faults, wrap, http: shared.http });
     ports.redfish = redfish.port;
     closers.push(() => redfish.close());
   }
@@ -218,13 +219,14 @@ async function startMachine(
   });
 }
 
-/** The machine as its BMCs see it, with the faults `flap` (a power state that alternates) and `stopped`. */
+/** The machine as its BMCs see it, with the faults `flap` (a power state that alternates), `stopped` and `parts`. */
 const withMachineFaults = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
   ...machine,
   // Not a copy of the function, so that a test can watch the orders of the BMC.
   act: (action) => machine.act(action),
   isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
   isStopped: (sensor) => box.now.stopped?.some((name) => name === sensor || name === '*') ?? false,
+  conditions: (part) => (box.now.parts ? conditionsOf(box.now.parts, part) : []),
 });
 
 /** The stored state of a machine and its BMCs. */

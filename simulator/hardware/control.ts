@@ -1,3 +1,4 @@
+import type { PartCondition } from './parts';
 import type { SerialPort } from '../../wire/ipmi/bmc';
 
 export type PowerAction = 'on' | 'off' | 'cycle' | 'reset' | 'soft' | 'diagnostic';
@@ -13,6 +14,8 @@ export interface MachineControl {
   isOn(): boolean;
   /** Whether the fan of this sensor stands still; absent: none does. */
   readonly isStopped?: (sensor: string) => boolean;
+  /** What is wrong with a part (PSU1, sda, DIMM1, …); absent: nothing. */
+  readonly conditions?: (part: string) => readonly PartCondition[];
   act(action: PowerAction): Promise<void>;
   boot(): BootSetting;
   setBoot(setting: BootSetting): void;

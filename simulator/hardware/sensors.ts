@@ -1,5 +1,7 @@
 /** The sensors of every simulated machine and their raw IPMI readings. Redfish shows some of them, converted to values with units. */
 
+import type { PartCondition } from './parts';
+
 export interface SensorDescription {
   readonly name: string;
   readonly entity: readonly [id: number, instance: number];
@@ -27,14 +29,19 @@ export interface AnalogDescription extends SensorDescription {
   readonly settable?: true;
 }
 
-export interface AnalogSensor extends AnalogDescription {
+/** How a sensor shows that its part is not well: the raw reading, or the states, in each condition. */
+interface SensorOfPart {
+  readonly part?: string;
+  readonly when?: Readonly<Partial<Record<PartCondition, number>>>;
+}
+export interface AnalogSensor extends AnalogDescription, SensorOfPart {
   /** The raw readings while the machine is on, and while it is off (absent: there is none). */
   readonly on: number;
   readonly off?: number;
   /** How Redfish shows the sensor; absent: not at all. `most`: the largest value; absent: the value of the largest raw reading. */
   readonly redfish?: { readonly context: string; readonly most?: number } | undefined;
 }
-interface DiscreteSensor extends SensorDescription {
+interface DiscreteSensor extends SensorDescription, SensorOfPart {
   /** Bit masks of the states that are asserted while the machine is on, and while it is off. */
   readonly on: number;
   readonly off: number;
@@ -65,7 +72,16 @@ export const ANALOG: readonly AnalogSensor[] = [
     settable: true,
   },
   { ...celsius, name: 'Outside Temp', entity: [55, 2], format: 2, on: 0xf4, off: 0xf4, thresholds: { lcr: 0xe2, lnc: 0xf6 } },
-  { ...celsius, name: 'CPU1 Temp', entity: [3, 1], thresholds: { unc: 90, ucr: 95, unr: 100 }, on: 48, redfish: { context: 'CPU' } },
+  {
+    ...celsius,
+    name: 'CPU1 Temp',
+    entity: [3, 1],
+    thresholds: { unc: 90, ucr: 95, unr: 100 },
+    on: 48,
+    redfish: { context: 'CPU' },
+    part: 'CPU1',
+    when: { hot: 97, warm: 92 },
+  },
   { ...celsius, name: 'CPU2 Temp', entity: [3, 2], thresholds: { unc: 90, ucr: 95, unr: 100 }, on: 91 },
   { ...celsius, name: 'DIMM A1 Temp', entity: [32, 1], thresholds: { unc: 80, ucr: 85 }, on: 36 },
   ...[61, 60, 62, 59].map((on, index): AnalogSensor => ({
@@ -73,6 +89,8 @@ export const ANALOG: readonly AnalogSensor[] = [
     name: `Fan${index + 1}`,
     entity: [29, index + 1],
     on,
+    part: `Fan${index + 1}`,
+    when: { slow: 7 },
     redfish: index < 2 ? { context: 'Fan', most: 12_000 } : undefined,
   })),
   {
@@ -82,9 +100,20 @@ export const ANALOG: readonly AnalogSensor[] = [
     m: 63,
     thresholds: { lcr: 171, lnc: 175, unc: 208, ucr: 212 },
     on: 192,
+    part: 'P12V',
+    when: { low: 160 },
     redfish: { context: 'SystemBoard' },
   },
-  { ...volts, name: 'P3V3', entity: [7, 1], m: 17, b: 5, bExponent: 1, thresholds: { lcr: 170, ucr: 205 }, on: 191 },
+  {
+    ...volts,
+    name: 'P3V3',
+    entity: [7, 1],
+    m: 17,
+    b: 5,
+    bExponent: 1,
+    thresholds: { lcr: 170, ucr: 205 },
+    on: 191,
+  },
   { ...volts, name: 'VBAT', entity: [40, 1], m: 16, thresholds: { lcr: 125, lnc: 140 }, on: 188, off: 188 },
   {
     name: 'PSU1 Power',
@@ -119,10 +148,27 @@ export const DISCRETE: readonly DiscreteSensor[] = [
     sensorType: 8,
     on: 0x01,
     off: 0x01,
+    part: `PSU${instance}`,
+    when: { failed: 0x03, failing: 0x05, 'no-input': 0x09 },
   })),
   { name: 'Power Unit', entity: [19, 1], sensorType: 9, on: 0, off: 0x01 },
-  { name: 'CPU1 Status', entity: [3, 1], sensorType: 7, on: 0x80, off: 0x80 },
-  { name: 'Memory ECC', entity: [32, 1], sensorType: 0x0c, on: 0, off: 0 },
-  { name: 'Drive Bay 0', entity: [26, 1], sensorType: 0x0d, on: 0x01, off: 0x01 },
+  { name: 'CPU1 Status', entity: [3, 1], sensorType: 7, on: 0x80, off: 0x80, part: 'CPU1', when: { failed: 0xa0 } },
+  { name: 'Memory ECC', entity: [32, 1], sensorType: 0x0c, on: 0, off: 0, part: 'DIMM1', when: { errors: 0x01, fatal: 0x02 } },
+  {
+    name: 'Drive Bay 0',
+    entity: [26, 1],
+    sensorType: 0x0d,
+    on: 0x01,
+    off: 0x01,
+    part: 'Bay0',
+    when: {
+      failed: 0x03,
+      failing: 0x05,
+      'redundancy-lost': 0x21,
+      degraded: 0x81,
+    },
+  },
   { name: 'Watchdog', entity: [7, 1], sensorType: 0x23, on: 0, off: 0 },
+  { name: 'Battery', entity: [40, 1], sensorType: 0x29, on: 0, off: 0, part: 'Battery', when: { failing: 0x01, failed: 0x02 } },
+  { name: 'Critical Int', entity: [7, 1], sensorType: 0x13, on: 0, off: 0, part: 'Bus', when: { fatal: 0x20 } },
 ];

@@ -44,7 +44,7 @@ export interface Subsystem {
   readonly drives: readonly DiskDescription[];
 }
 /** A disk's name in Redfish: sda for /dev/sda. */
-export const driveName = ({ name }: DiskDescription): string => name.replace(/^\/dev\//, '');
+export const driveName = ({ name }: Pick<DiskDescription, 'name'>): string => name.replace(/^\/dev\//, '');
 export function subsystemsOf({ disks }: MachineDescription): readonly Subsystem[] {
   const onPcie = (disk: DiskDescription): boolean => disk.name.startsWith('/dev/nvme');
   const all: readonly Subsystem[] = [

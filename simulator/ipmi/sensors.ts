@@ -47,6 +47,15 @@ const analogOf = ({ address }: SensorStore, number: number | undefined): AnalogS
 };
 const limitsOf = ({ limits }: SensorStore, number: number, row: AnalogSensor): Limits => ({ ...row.thresholds, ...limits.get(number) });
 
+type OfPart = Pick<AnalogSensor, 'part' | 'when'>;
+/** The reading or the states that show what is wrong with the sensor's part; undefined: nothing is. */
+const inCondition = ({ machine }: SensorStore, { part, when }: OfPart): number | undefined =>
+  part === undefined || !when
+    ? undefined
+    : machine
+        .conditions?.(part)
+        .map((condition) => when[condition])
+        .find((value) => value !== undefined);
 /** Table 42-3. */
 const FAN = 4;
 /** §35.14. */
@@ -56,7 +65,7 @@ function reading(store: SensorStore, data: Buffer): BmcAnswer {
   const on = store.machine.isOn();
   const row = analogOf(store, number);
   if (row) {
-    const raw = on ? (row.sensorType === FAN && store.machine.isStopped?.(row.name) ? 0 : row.on) : row.off;
+    const raw = on ? (row.sensorType === FAN && store.machine.isStopped?.(row.name) ? 0 : (inCondition(store, row) ?? row.on)) : row.off;
     // Event messages and scanning are enabled; bit 5: the reading is unavailable.
     if (raw === undefined) return ok(0, 0xe0, 0xc0);
     const limits = limitsOf(store, number, row);
@@ -70,7 +79,7 @@ function reading(store: SensorStore, data: Buffer): BmcAnswer {
     return ok(raw, 0xc0, 0xc0 | states);
   }
   const discrete = store.address === BMC_ADDRESS ? DISCRETE[number - first] : undefined;
-  return discrete ? ok(0, 0xc0, on ? discrete.on : discrete.off, 0x80) : refuse(COMPLETION.notPresent);
+  return discrete ? ok(0, 0xc0, inCondition(store, discrete) ?? (on ? discrete.on : discrete.off), 0x80) : refuse(COMPLETION.notPresent);
 }
 /** §35.9. */
 function thresholds(store: SensorStore, data: Buffer): BmcAnswer {

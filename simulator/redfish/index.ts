@@ -6,10 +6,12 @@ import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { backgroundWork } from '../background';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
+import type { FaultBox } from '../bmc/faults';
 import { createRestart, type Restart } from '../bmc/restart';
 import { refuse } from './protocol/messages';
 import { ROOT, link, type ServiceAnswer, type Service, type ResourceBody, type System } from './protocol/routes';
 import { hasPrivilege } from './protocol/privileges';
+import { announceChange, forgetSubscriptions } from './resources/events';
 import { authenticate } from './resources/sessions';
 import { matchRoute, type MatchedRoute } from './table';
 import { SCHEMAS } from './protocol/versions';
@@ -25,6 +27,8 @@ interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' |
   /** 0: any free port. */
   readonly port: number;
   readonly machines: readonly System[];
+  /** Changes of them are events; absent: the BMC never has a fault. */
+  readonly faults?: FaultBox;
   /** Wraps the service's listener, to inject faults. */
   readonly wrap?: (listener: RequestListener) => RequestListener;
   /** Shared with the BMC's other protocols; absent: there is no other protocol. */
@@ -67,9 +71,16 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
     background: (promise) => work.start(promise, ended.signal),
     http,
     restart,
+    faults: options.faults,
     signal: ended.signal,
   };
-  restart.onBegin(() => service.sessions.clear());
+  restart.onBegin(() => {
+    service.sessions.clear();
+    if (options.faults?.now.events_forgotten) forgetSubscriptions(service);
+  });
+  options.faults?.onChange?.((before, after) => {
+    if (!ended.signal.aborted) announceChange(service, before, after);
+  });
   const listener: RequestListener = (request, response) => void handle(service, request, response);
   const { tls } = options;
   const wrapped = options.wrap?.(listener) ?? listener;

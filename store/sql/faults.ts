@@ -15,6 +15,7 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   media_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   hardware_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   hardware_changes_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  bmc_watches_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   health_alerts_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   inventories_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   chassis_uuid_unique: ['ChassisAlreadyExists', { uuid: 'uuid' }],

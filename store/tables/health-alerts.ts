@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { NodeRecord } from '../../model/records';
-import type { AlertKey, AlertMask, AlertRecord, AlertSource, NewAlert, Severity } from '../../model/rules/health-alerts';
+import type { AlertKey, AlertMask, AlertRecord, AlertSource, EndedAlert, NewAlert, Severity } from '../../model/rules/health-alerts';
 import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 import { applyProject } from '../sql/rows';
@@ -23,6 +23,8 @@ interface AlertFilter {
   readonly masked?: boolean | undefined;
   /** Those that are cleared, the latest first; default: the open ones, the oldest first. */
   readonly cleared?: boolean | undefined;
+  /** Of the open ones, the critical ones first, and the newest of them first. */
+  readonly worstFirst?: true;
   /** Only open alerts with a higher id. */
   readonly after?: number | undefined;
   readonly limit: number;
@@ -46,15 +48,17 @@ interface HealthAlerts {
    */
   put(alerts: readonly (NewAlert & { readonly uuid: string })[], inHistory: InHistory): Promise<readonly AlertRecord[]>;
   /** Clears open alerts, with events and history as in `put`. Returns how many were open. */
-  setCleared(keys: readonly AlertKey[], inHistory: InHistory): Promise<number>;
+  setCleared(keys: readonly EndedAlert[], inHistory: InHistory): Promise<number>;
   /** Clears and opens alerts. @param newId makes their UUIDs */
   putChanges(
-    changes: { readonly raised: readonly NewAlert[]; readonly cleared: readonly AlertKey[] },
+    changes: { readonly raised: readonly NewAlert[]; readonly cleared: readonly EndedAlert[] },
     newId: () => string,
     inHistory: InHistory,
   ): Promise<void>;
   /** Clears the open reports whose time is over, with events and history as in `put`. Returns how many. */
   setExpired(inHistory: InHistory): Promise<number>;
+  /** Clears what recorders found on instances that are gone, with events and history as in `put`. Returns how many. */
+  endOfInstances(inHistory: InHistory): Promise<number>;
   find(uuid: string): Promise<AlertRecord | undefined>;
   findOpen(key: AlertKey): Promise<AlertRecord | undefined>;
   /** Masks an open alert, or ends its mask (null). Undefined: it is not open. */
@@ -112,8 +116,8 @@ const PUT = `
   WITH given AS (
     SELECT *, row_number() OVER (PARTITION BY node_uuid ORDER BY severity, number) AS place
     FROM ROWS FROM (json_to_recordset($1::json) AS (uuid text, node_uuid text, source text, rule text, subject text, severity text,
-      text text, until timestamptz, reported_by text)) WITH ORDINALITY
-      AS given (uuid, node_uuid, source, rule, subject, severity, text, until, reported_by, number)
+      text text, until timestamptz, reported_by text, of_recorder boolean)) WITH ORDINALITY
+      AS given (uuid, node_uuid, source, rule, subject, severity, text, until, reported_by, of_recorder, number)
   ), ${THERE}, rooms AS MATERIALIZED (
     SELECT there.uuid, ${MAX_OPEN} - (SELECT count(*) FROM health_alerts WHERE node_uuid = there.uuid AND cleared_at IS NULL) AS room FROM there
   ), latest AS (
@@ -121,9 +125,11 @@ const PUT = `
     FROM health_alerts JOIN given ON ${sameKey('health_alerts', 'given')}
     ORDER BY ${KEY.map((name) => `health_alerts.${name}`).join(', ')}, health_alerts.id DESC
   ), put AS (
-    INSERT INTO health_alerts (uuid, ${KEYS}, severity, text, since, updated_at, until, reported_by, masked_until, mask_reason, masked_by)
+    INSERT INTO health_alerts (uuid, ${KEYS}, severity, text, since, updated_at, until, reported_by, masked_until, mask_reason, masked_by,
+      of_recorder)
     SELECT given.uuid, ${KEY.map((name) => `given.${name}`).join(', ')}, given.severity, given.text, $2::timestamptz, $2::timestamptz,
-      given.until, given.reported_by, latest.masked_until, latest.mask_reason, latest.masked_by
+      given.until, given.reported_by, latest.masked_until, latest.mask_reason, latest.masked_by,
+      coalesce(given.of_recorder, false)
     FROM given JOIN rooms ON rooms.uuid = given.node_uuid
       LEFT JOIN latest ON ${sameKey('latest', 'given')} AND latest.masked_until > $2::timestamptz
     WHERE given.source = 'report' OR given.place <= rooms.room
@@ -136,19 +142,28 @@ const PUT = `
     RETURNING ${ALL}, xmax = 0 AS is_new
   ), ${written('put', `'Health, ' || put.severity || CASE WHEN put.is_new THEN ': ' ELSE ', changed: ' END || put.text`, '$2')}
   SELECT ${COLUMNS.join(', ')} FROM put`;
-const cleared = (which: string): string => `gone AS (
-    UPDATE health_alerts SET cleared_at = $2, updated_at = $2 FROM there
-    WHERE there.uuid = health_alerts.node_uuid AND health_alerts.cleared_at IS NULL AND ${which}
-    RETURNING health_alerts.node_uuid, health_alerts.text
-  ), ${written('gone', `'Health, cleared: ' || gone.text`, '$2')}
+/** @param which of the alerts of `given`. @param why the expression of a text, or of NULL */
+const cleared = (from: string, which: string, why: string): string => `gone AS (
+    UPDATE health_alerts SET cleared_at = $2, updated_at = $2 FROM ${from}
+    WHERE health_alerts.cleared_at IS NULL AND ${which}
+    RETURNING health_alerts.node_uuid, health_alerts.text, ${why} AS why
+  ), ${written('gone', `'Health, cleared: ' || gone.text || coalesce(' (' || gone.why || ')', '')`, '$2')}
   SELECT count(*) AS count FROM gone`;
 const SET_CLEARED = `
   WITH given AS (
-    SELECT * FROM json_to_recordset($1::json) AS given (node_uuid text, source text, rule text, subject text)
-  ), ${THERE}, ${cleared(`(${KEY.map((name) => `health_alerts.${name}`).join(', ')}) IN (SELECT ${KEYS} FROM given)`)}`;
+    SELECT DISTINCT ON (${KEYS}) * FROM json_to_recordset($1::json)
+      AS given (node_uuid text, source text, rule text, subject text, reason text)
+  ), ${THERE}, ${cleared('given JOIN there ON there.uuid = given.node_uuid', sameKey('health_alerts', 'given'), 'given.reason')}`;
 const SET_EXPIRED = `
   WITH given AS (SELECT DISTINCT node_uuid FROM health_alerts WHERE cleared_at IS NULL AND until <= $1::timestamptz), ${THERE},
-  ${cleared('health_alerts.until <= $1::timestamptz')}`;
+  ${cleared('there', 'there.uuid = health_alerts.node_uuid AND health_alerts.until <= $1::timestamptz', `'its time is over'`)}`;
+/** The record of an instance goes with the instance, and that of the next one begins with a new token. */
+const OF_GONE = `health_alerts.of_recorder AND NOT EXISTS (
+    SELECT 1 FROM hardware WHERE hardware.node_uuid = health_alerts.node_uuid AND hardware.token_made_at <= health_alerts.since
+  )`;
+const END_OF_INSTANCES = `
+  WITH given AS (SELECT DISTINCT node_uuid FROM health_alerts WHERE cleared_at IS NULL AND ${OF_GONE} AND since <= $1::timestamptz), ${THERE},
+  ${cleared('there', `there.uuid = health_alerts.node_uuid AND ${OF_GONE}`, `'the instance has ended'`)}`;
 const FIND = `SELECT ${ALL} FROM health_alerts WHERE uuid = $1`;
 const FIND_OPEN = `SELECT ${ALL} FROM health_alerts
   WHERE ${KEY.map((name, index) => `${name} = $${index + 1}`).join(' AND ')} AND cleared_at IS NULL`;
@@ -198,6 +213,10 @@ export function healthAlertsOn(db: Knex, clock: Clock): HealthAlerts {
       const at = now();
       return counted('health_expire', SET_EXPIRED, [at, at, ...recorded(inHistory)]);
     },
+    endOfInstances: async (inHistory) => {
+      const at = now();
+      return counted('health_end_instances', END_OF_INSTANCES, [at, at, ...recorded(inHistory)]);
+    },
     find: async (uuid) => (await prepared<AlertRecord>('health_find', FIND, [uuid]))[0],
     findOpen: async (key) =>
       (
@@ -211,7 +230,7 @@ export function healthAlertsOn(db: Knex, clock: Clock): HealthAlerts {
       const values = [uuid, mask?.until ?? null, mask?.reason ?? null, mask?.by ?? null, now()];
       return (await prepared<AlertRecord>('health_mask', SET_MASK, values))[0];
     },
-    async list({ nodeUuid, project, severity, sources, masked, cleared: isCleared = false, after, limit }) {
+    async list({ nodeUuid, project, severity, sources, masked, cleared: isCleared = false, worstFirst, after, limit }) {
       const query = db<ListedAlert>('health_alerts')
         .join('nodes', 'nodes.uuid', 'health_alerts.node_uuid')
         .select(
@@ -221,7 +240,10 @@ export function healthAlertsOn(db: Knex, clock: Clock): HealthAlerts {
         )
         .limit(limit);
       if (isCleared) void query.whereNotNull('health_alerts.cleared_at').orderBy('health_alerts.cleared_at', 'desc');
-      else void query.whereNull('health_alerts.cleared_at').orderBy('health_alerts.id');
+      else void query.whereNull('health_alerts.cleared_at');
+      // By their letters: critical, warning.
+      if (worstFirst) void query.orderBy('health_alerts.severity').orderBy('health_alerts.id', 'desc');
+      else if (!isCleared) void query.orderBy('health_alerts.id');
       if (nodeUuid !== undefined) void query.where('health_alerts.node_uuid', nodeUuid);
       if (project !== undefined) applyProject(query, project);
       if (severity !== undefined) void query.where('health_alerts.severity', severity);

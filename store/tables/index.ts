@@ -13,6 +13,7 @@ import type {
   VolumeTargetRecord,
 } from '../../model/records';
 import { apiTokensOn } from './api-tokens';
+import { bmcWatchesOn } from './bmc-watches';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { defaultConfigsOn } from './default-configs';
@@ -96,6 +97,7 @@ export const TABLES = {
   inventories: inventoriesOn,
   hardware: hardwareOn,
   healthAlerts: healthAlertsOn,
+  bmcWatches: bmcWatchesOn,
   residentAgents: residentAgentsOn,
   discoveries: discoveriesOn,
   boots: bootsOn,

@@ -314,12 +314,26 @@ describe('clock of the BMC', () => {
 });
 
 it('getStatus reads power state, health, boot mode and presence of a vendor with one request', async () => {
-  expect(await redfishPower.getStatus!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
-  Object.assign(resource(), { Status: { Health: 'Warning' }, Manufacturer: 'ACME' });
+  expect(await redfishPower.getStatus!(bench().task)).toEqual({
+    power: 'power on',
+    health: null,
+    memoryHealth: null,
+    processorHealth: null,
+    bootMode: 'uefi',
+    namesVendor: false,
+  });
+  Object.assign(resource(), {
+    Status: { Health: 'Warning' },
+    Manufacturer: 'ACME',
+    MemorySummary: { Status: { Health: 'OK', HealthRollup: 'Critical' } },
+    ProcessorSummary: { Status: { Health: 'OK' } },
+  });
   service().asked.length = 0;
   expect(await redfishPower.getStatus!(bench().task)).toEqual({
     power: 'power on',
     health: 'Warning',
+    memoryHealth: 'Critical',
+    processorHealth: 'OK',
     bootMode: 'uefi',
     namesVendor: true,
   });

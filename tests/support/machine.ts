@@ -5,6 +5,7 @@
 import { fakeBoot, fakeConsole, fakeManagement, fakePowerOf, fakeRaid } from '../../drivers/fake/fake';
 import type {
   Driver,
+  EventSubscriptions,
   InspectionFindings,
   Interface,
   Interfaces,
@@ -40,6 +41,8 @@ export interface Machine {
   stepOutcome: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
   sensors?: JsonObject;
+  /** Absent: its BMC sends no events. */
+  events?: EventSubscriptions;
   /** What the BMC reports with the power state; absent: nothing. */
   status?: Omit<MachineStatus, 'power'>;
   vendor?: string;
@@ -223,6 +226,7 @@ export function interfacesOf(
             },
           }
         : {}),
+      ...(machine.events ? { events: machine.events } : {}),
       ...(machine.sensors ? { sensors: async () => machine.sensors! } : {}),
     },
     network: {

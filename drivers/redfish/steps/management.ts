@@ -9,6 +9,8 @@ import { redfishIndicators } from '../indicators';
 import { reset } from '../power';
 import { SECURE_BOOT_STEPS, secureBoot } from '../secure-boot';
 import { redfishMedia } from '../virtual-media';
+import { redfishEvents } from '../events';
+import { redfishLogs } from '../logs';
 import { redfishSensors } from '../sensors';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from '../target';
 
@@ -46,6 +48,8 @@ export const redfishManagement: ManagementInterface = {
   steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS, updateFirmware, configureNetworkAdapters],
   periodics: [forgetFailedUpdates],
   sensors: redfishSensors,
+  events: redfishEvents,
+  logs: redfishLogs,
   injectNmi: (task) => onSystem(task, 'Redfish inject NMI', (system) => reset(task, system, 'nmi')),
   getBootDevice,
   setBootDevice,

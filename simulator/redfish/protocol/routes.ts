@@ -5,6 +5,7 @@ import type { MachineControl } from '../../hardware/control';
 import type { MachineDescription } from '../../hardware/description';
 import type { Hardware } from '../../hardware/hardware';
 import type { HttpClient } from '../../http';
+import type { FaultBox } from '../../bmc/faults';
 import type { Restart } from '../../bmc/restart';
 import type { Privilege } from './privileges';
 import { typeName, type ResourceType } from './versions';
@@ -37,6 +38,8 @@ export interface Service {
   /** `taskMs`: the duration of a task in milliseconds. */
   readonly settings: { sessionSeconds: number; readonly taskMs: number };
   readonly restart: Restart;
+  /** Absent: the BMC never has a fault. */
+  readonly faults: FaultBox | undefined;
   /** Adds work that continues after the answer to its request. The service waits for the work when it closes. */
   background(work: Promise<void>): void;
   readonly http: HttpClient;

@@ -1,9 +1,11 @@
-/** EventService (DSP0266 §12.1): subscriptions, and test events, which go to loopback destinations only. */
+/** EventService (DSP0266 §12.1): subscriptions, events of changes, and test events. They go to loopback destinations only. */
 import { reasonOf } from '../../../model/errors';
 import { isLoopback } from '../../../model/idents';
 import { isObject } from '../../../model/json';
+import type { Faults } from '../../bmc/faults';
 import { hardwarePart } from '../../hardware/hardware';
 import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, integer, type Check } from '../protocol/checks';
+import { eventsOfChange } from './conditions';
 import { isFetchable } from '../protocol/download';
 import { refuse } from '../protocol/messages';
 import {
@@ -79,6 +81,7 @@ function subscribe({ service }: RouteContext, body: ResourceBody): ServiceAnswer
     readonly EventTypes?: readonly string[];
     readonly HttpHeaders?: readonly Readonly<Record<string, string>>[];
   };
+  if (service.faults?.now.events_refused) return refuse('EventSubscriptionLimitExceeded');
   if (!isFetchable(Destination)) return refuse('PropertyValueFormatError', Destination, 'Destination');
   const subscriptions = subscriptionsOf(service);
   if (subscriptions.length >= MAX_SUBSCRIPTIONS) return refuse('EventSubscriptionLimitExceeded');
@@ -97,12 +100,26 @@ function subscribe({ service }: RouteContext, body: ResourceBody): ServiceAnswer
 async function send(service: Service, { destination, context, headers }: Subscription, event: ResourceBody): Promise<void> {
   if (!isLoopback(new URL(destination).hostname)) return;
   const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
+  const { events_key: isWrong, events_flood: times = 1 } = service.faults?.now ?? {};
   try {
-    const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);
-    await (await service.http.request(destination, { method: 'POST', headers, json, signal })).drain();
+    for (let sent = 0; sent < times; sent++) {
+      const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);
+      await (await service.http.request(isWrong ? `${destination}x` : destination, { method: 'POST', headers, json, signal })).drain();
+    }
   } catch (error) {
     service.log.debug('an event cannot be sent', { error: reasonOf(error) });
   }
+}
+/** Sends an event to all who have subscribed to its type. */
+function announce(service: Service, type: string, event: ResourceBody): void {
+  for (const item of subscriptionsOf(service))
+    if (item.eventTypes.length === 0 || item.eventTypes.includes(type)) service.background(send(service, item, event));
+}
+export const forgetSubscriptions = (service: Service): void => storeSubscriptions(service, []);
+/** The faults of a machine have changed: writes that into the log of its BMC, and sends events. */
+export function announceChange(service: Service, before: Faults, after: Faults): void {
+  const system = bmcOf(service);
+  for (const event of system ? eventsOfChange(service, system, before, after) : []) announce(service, 'StatusChange', event);
 }
 const TEST_PARAMETERS = {
   EventType: oneOf(EVENT_TYPES),
@@ -128,8 +145,7 @@ function submitTest({ service }: RouteContext, body: ResourceBody): ServiceAnswe
     ...more,
     OriginOfCondition: OriginOfCondition === undefined ? undefined : { '@odata.id': OriginOfCondition },
   };
-  for (const item of subscriptionsOf(service))
-    if (item.eventTypes.length === 0 || item.eventTypes.includes(EventType)) service.background(send(service, item, event));
+  announce(service, EventType, event);
   return undefined;
 }
 
@@ -144,7 +160,7 @@ export const EVENT_ROUTES: readonly Route[] = [
         DeliveryRetryIntervalSeconds: 60,
         EventFormatTypes: ['Event'],
         EventTypesForSubscription: EVENT_TYPES,
-        RegistryPrefixes: ['Base', 'Update'],
+        RegistryPrefixes: ['Base', 'Update', 'ResourceEvent'],
         Subscriptions: link(SUBSCRIPTIONS),
         Actions: { [`#${TEST}`]: { target: `${ROOT}${PATH}/Actions/${TEST}`, 'EventType@Redfish.AllowableValues': EVENT_TYPES } },
       }),

@@ -15,8 +15,14 @@ import {
 
 const PATH = '/Systems/{system}/LogServices';
 const CLEAR = 'LogService.ClearLog';
-const show = (path: string, { id, at, text }: LogEntry): ResourceBody =>
-  resource(path, 'LogEntry', id, `Log entry ${id}`, { EntryType: 'Event', Severity: 'OK', Created: dateTime(at), Message: text });
+const show = (path: string, { id, at, text, about }: LogEntry): ResourceBody =>
+  resource(path, 'LogEntry', id, `Log entry ${id}`, {
+    EntryType: 'Event',
+    Severity: about?.severity ?? 'OK',
+    Created: dateTime(at),
+    Message: text,
+    ...(about && { MessageId: about.message, Links: { OriginOfCondition: { '@odata.id': about.origin } } }),
+  });
 
 export const LOG_ROUTES: readonly Route<SystemContext>[] = [
   collectionRoute(PATH, 'LogService', () => ['SEL']),

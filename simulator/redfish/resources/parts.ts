@@ -1,7 +1,9 @@
 /** Processors, memory, interfaces, PCIe devices and boot options of a machine (DSP2046). */
 import { MANUFACTURER } from '../../hardware/description';
 import { HEALTHY, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
-import { visibleDisks } from '../../hardware/volumes';
+import { driveName, visibleDisks } from '../../hardware/volumes';
+import { healthIn } from '../../hardware/parts';
+import { partStatus } from './sensors';
 
 const SYSTEM = '/Systems/{system}';
 const ADAPTER = '/Chassis/{system}/NetworkAdapters/NIC1';
@@ -14,7 +16,11 @@ export const macAt = ({ system, values: [, id] }: SystemContext): string | undef
 const modules = ({ system: { description } }: SystemContext): readonly string[] =>
   numbered(Math.max(1, Math.ceil(description.memoryMiB / MODULE_MIB)));
 
-function processor({ path, system: { description } }: SystemContext): ResourceBody {
+function processor(at: SystemContext): ResourceBody {
+  const {
+    path,
+    system: { description },
+  } = at;
   const isX86 = description.architecture === 'x86_64';
   return resource(path, 'Processor', '1', 'Processor', {
     ProcessorType: 'CPU',
@@ -26,9 +32,14 @@ function processor({ path, system: { description } }: SystemContext): ResourceBo
     MaxSpeedMHz: 2400,
     TotalCores: description.cpus,
     TotalThreads: description.cpus,
-    Status: HEALTHY,
+    Status: partStatus(at, 'CPU1'),
   });
 }
+/** The worst health of all modules. */
+export const memoryStatus = (at: SystemContext): ResourceBody => {
+  const health = healthIn(modules(at).flatMap((id) => at.system.conditions?.(`DIMM${id}`) ?? []));
+  return { ...HEALTHY, Health: health, HealthRollup: health };
+};
 function memory(at: SystemContext): ResourceBody | undefined {
   const all = modules(at);
   const id = at.values[1]!;
@@ -40,7 +51,7 @@ function memory(at: SystemContext): ResourceBody | undefined {
     OperatingSpeedMhz: 3200,
     Manufacturer: MANUFACTURER,
     SerialNumber: `DIMM${id}-${at.system.description.serial}`,
-    Status: HEALTHY,
+    Status: partStatus(at, `DIMM${id}`),
   });
 }
 const linkState = ({ values: [, id] }: SystemContext): 'LinkUp' | 'LinkDown' => (id === '1' ? 'LinkUp' : 'LinkDown');
@@ -150,16 +161,18 @@ export const PART_ROUTES: readonly Route<SystemContext>[] = [
   collectionRoute(`${SYSTEM}/SimpleStorage`, 'SimpleStorage', () => ['1']),
   {
     path: `${SYSTEM}/SimpleStorage/1`,
-    get: ({ path, system: { description, hardware } }) =>
-      resource(path, 'SimpleStorage', '1', 'Disks', {
+    get: (at) =>
+      resource(at.path, 'SimpleStorage', '1', 'Disks', {
         Status: HEALTHY,
-        Devices: visibleDisks(description, hardware).map(({ name, model, size }) => ({
-          Name: name,
-          Manufacturer: MANUFACTURER,
-          Model: model,
-          CapacityBytes: size,
-          Status: HEALTHY,
-        })),
+        Devices: visibleDisks(at.system.description, at.system.hardware)
+          .filter((disk) => !at.system.conditions?.(driveName(disk)).includes('gone'))
+          .map(({ name, model, size }) => ({
+            Name: name,
+            Manufacturer: MANUFACTURER,
+            Model: model,
+            CapacityBytes: size,
+            Status: partStatus(at, driveName({ name })),
+          })),
       }),
   },
 ];

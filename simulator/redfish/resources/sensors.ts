@@ -3,6 +3,7 @@ import { decodeSdr, type SensorRecord } from '../../../wire/ipmi/records/sdr';
 import { valueOf } from '../../../wire/ipmi/records/sensors';
 import { MANUFACTURER } from '../../hardware/description';
 import { fullRecord } from '../../ipmi/sdr';
+import { healthIn, type PartCondition } from '../../hardware/parts';
 import { ANALOG, type AnalogSensor } from '../../hardware/sensors';
 import { HEALTHY, ROOT, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
@@ -54,15 +55,32 @@ const MAINS_VOLTS = 230;
 const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((candidate) => candidate.type === type);
 const [SUPPLY] = ofType('Power') as [ChassisSensor];
 
+const conditionsOf = ({ system }: SystemContext, part: string): readonly PartCondition[] => system.conditions?.(part) ?? [];
+/** The part of a sensor, by its name: `CPU1 Temp` is of CPU1. */
+const partOf = ({ name }: ChassisSensor): string => name.split(' ')[0]!;
+const isGone = (at: SystemContext, part: string): boolean => conditionsOf(at, part).includes('gone');
+/** The status of a part, such as PSU1. */
+export const partStatus = (at: SystemContext, part: string): ResourceBody => {
+  const health = healthIn(conditionsOf(at, part));
+  return { ...HEALTHY, Health: health, HealthRollup: health };
+};
 const isStopped = ({ system }: SystemContext, { type, name }: ChassisSensor): boolean =>
   type === 'Rotational' && system.isOn() && (system.isStopped?.(name) ?? false);
 const reading = (at: SystemContext, row: ChassisSensor): number | null => {
   if (isStopped(at, row)) return 0;
   return at.system.isOn() ? row.on : (row.off ?? null);
 };
+/** Which conditions of their part sensors of a type show. */
+const SHOWN: Readonly<Partial<Record<ChassisSensor['type'], readonly PartCondition[]>>> = {
+  Temperature: ['hot', 'warm'],
+  Rotational: ['slow', 'failed'],
+  Voltage: ['low'],
+};
 const statusOf = (at: SystemContext, row: ChassisSensor): ResourceBody => {
   if (isStopped(at, row)) return { State: 'Enabled', Health: 'Critical' };
-  return reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
+  if (reading(at, row) === null) return { State: 'StandbyOffline', Health: 'OK' };
+  const shown = conditionsOf(at, partOf(row)).filter((condition) => SHOWN[row.type]?.includes(condition));
+  return { State: 'Enabled', Health: healthIn(shown) };
 };
 const percent = (read: number | null, { most }: ChassisSensor): number | null => (read === null ? null : Math.round((read * 100) / most));
 const sensorPath = ({ system }: SystemContext, { id }: ChassisSensor): string => `/Chassis/${system.name}/Sensors/${id}`;
@@ -96,17 +114,19 @@ const thermal = (at: SystemContext): ResourceBody =>
         ...thresholds(row),
       }),
     ),
-    Fans: ofType('Rotational').map((row, index) =>
-      member(at, 'Fans', index, row, {
-        Reading: reading(at, row),
-        ReadingUnits: 'RPM',
-        MinReadingRange: 0,
-        MaxReadingRange: row.most,
-        PhysicalContext: row.context,
-        Manufacturer: MANUFACTURER,
-        SerialNumber: `${row.id}-${at.system.description.serial}`,
-      }),
-    ),
+    Fans: ofType('Rotational')
+      .filter((row) => !isGone(at, row.id))
+      .map((row, index) =>
+        member(at, 'Fans', index, row, {
+          Reading: reading(at, row),
+          ReadingUnits: 'RPM',
+          MinReadingRange: 0,
+          MaxReadingRange: row.most,
+          PhysicalContext: row.context,
+          Manufacturer: MANUFACTURER,
+          SerialNumber: `${row.id}-${at.system.description.serial}`,
+        }),
+      ),
   });
 const supply = ({ system }: SystemContext): ResourceBody => ({
   Manufacturer: MANUFACTURER,
@@ -126,6 +146,7 @@ const power = (at: SystemContext): ResourceBody =>
     PowerSupplies: [
       member(at, 'PowerSupplies', 0, SUPPLY, {
         Name: 'PSU1',
+        Status: partStatus(at, 'PSU1'),
         ...supply(at),
         PowerSupplyType: 'AC',
         LineInputVoltage: MAINS_VOLTS,
@@ -196,7 +217,11 @@ export const SENSOR_ROUTES: readonly Route<SystemContext>[] = [
         'TemperatureReadingsCelsius@odata.count': ofType('Temperature').length,
       }),
   },
-  collectionRoute(`${CHASSIS}/ThermalSubsystem/Fans`, 'Fan', () => ofType('Rotational').map(({ id }) => id)),
+  collectionRoute(`${CHASSIS}/ThermalSubsystem/Fans`, 'Fan', (at) =>
+    ofType('Rotational')
+      .map(({ id }) => id)
+      .filter((id) => !isGone(at, id)),
+  ),
   { path: `${CHASSIS}/ThermalSubsystem/Fans/{fan}`, get: fan },
   {
     path: `${CHASSIS}/PowerSubsystem`,
@@ -214,7 +239,7 @@ export const SENSOR_ROUTES: readonly Route<SystemContext>[] = [
       resource(at.path, 'PowerSupply', 'PSU1', 'PSU1', {
         ...supply(at),
         PowerSupplyType: 'AC',
-        Status: HEALTHY,
+        Status: partStatus(at, 'PSU1'),
         Metrics: link(`${at.path}/Metrics`),
       }),
   },

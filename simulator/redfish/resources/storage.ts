@@ -14,6 +14,7 @@ import {
   integer,
   type Checks,
 } from '../protocol/checks';
+import { partStatus } from './sensors';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { refuse } from '../protocol/messages';
 import {
@@ -69,6 +70,7 @@ function storage(at: SystemContext): ResourceBody | undefined {
   const found = subsystemOf(at);
   if (!found) return undefined;
   const { id, drives } = found;
+  const there = drives.filter((drive) => !at.system.conditions?.(driveName(drive)).includes('gone'));
   return resource(at.path, 'Storage', id, `Storage ${id}`, {
     Status: HEALTHY,
     StorageControllers: [
@@ -81,8 +83,8 @@ function storage(at: SystemContext): ResourceBody | undefined {
       },
     ],
     Controllers: link(`${at.path}/Controllers`),
-    Drives: drives.map((drive) => link(`${at.path}/Drives/${driveName(drive)}`)),
-    'Drives@odata.count': drives.length,
+    Drives: there.map((drive) => link(`${at.path}/Drives/${driveName(drive)}`)),
+    'Drives@odata.count': there.length,
     Volumes: link(`${at.path}/Volumes`),
   });
 }
@@ -99,6 +101,7 @@ function drive(at: SystemContext): ResourceBody | undefined {
   const { model, serial, size, rotational } = found;
   const name = driveName(found);
   const { hardware } = at.system;
+  const conditions = at.system.conditions?.(name) ?? [];
   const volumes = volumesIn(hardware, at.values[1]!).filter(({ drives }) => drives.includes(name));
   return resource(at.path, 'Drive', name, `Drive ${name}`, {
     Manufacturer: MANUFACTURER,
@@ -109,9 +112,9 @@ function drive(at: SystemContext): ResourceBody | undefined {
     Revision: '1.0',
     MediaType: rotational ? 'HDD' : 'SSD',
     Protocol: subsystemOf(at)!.protocol,
-    ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: 100 }),
-    FailurePredicted: false,
-    Status: HEALTHY,
+    ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: conditions.includes('worn') ? 3 : 100 }),
+    FailurePredicted: conditions.includes('failing'),
+    Status: partStatus(at, name),
     ...indicator(hardware, `drive ${name}`),
     Links: {
       Chassis: link(`/Chassis/${at.system.name}`),

@@ -6,8 +6,9 @@ import { hardwarePart } from '../../hardware/hardware';
 import { members, oneOf, refuseAction, refusePatch, text, textOrNull } from '../protocol/checks';
 import { firmwareVersion } from '../../hardware/firmware-versions';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
-import { bootOrder } from './parts';
-import { HEALTHY, ROOT, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
+import { bootOrder, memoryStatus } from './parts';
+import { partStatus } from './sensors';
+import { ROOT, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const PATH = '/Systems/{system}';
 const ASSET_TAG = hardwarePart('assetTag', '');
@@ -46,7 +47,7 @@ function show(at: SystemContext): ResourceBody {
     SerialNumber: description.serial,
     UUID: description.uuid,
     BiosVersion: firmwareVersion(system.hardware, 'bios'),
-    Status: HEALTHY,
+    Status: partStatus(at, 'System'),
     PowerState: system.isOn() ? 'On' : 'Off',
     Boot: {
       BootSourceOverrideEnabled: device === 'none' ? 'Disabled' : persistent ? 'Continuous' : 'Once',
@@ -58,8 +59,8 @@ function show(at: SystemContext): ResourceBody {
       BootOptions: link(`${path}/BootOptions`),
       HttpBootUri: system.hardware.get(HTTP_BOOT_URI),
     },
-    MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: HEALTHY },
-    ProcessorSummary: { Count: 1, Model: 'Simulated CPU', Status: HEALTHY },
+    MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: memoryStatus(at) },
+    ProcessorSummary: { Count: 1, Model: 'Simulated CPU', Status: partStatus(at, 'CPU1') },
     Bios: link(`${path}/Bios`),
     SecureBoot: link(`${path}/SecureBoot`),
     EthernetInterfaces: link(`${path}/EthernetInterfaces`),

@@ -98,6 +98,7 @@ const SPECIAL: Readonly<Record<string, Expected>> = {
   heartbeat: () => 'allowed',
   pushHardware: () => 'allowed',
   checkSnapshotPart: () => 'allowed',
+  receiveRedfishEvents: () => 'allowed',
   registerResidentAgent: () => 'allowed',
   putSnapshotPart: () => 'allowed',
 };
@@ -162,6 +163,7 @@ const ALSO: Readonly<Record<string, readonly number[]>> = {
   lookup: [404],
   pushHardware: [401, 403],
   checkSnapshotPart: [401, 403],
+  receiveRedfishEvents: [401, 403],
   registerResidentAgent: [401, 403],
   putSnapshotPart: [401, 403],
   // The nodes have no instance.
@@ -194,6 +196,7 @@ const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {
   trait: () => 'CUSTOM_A',
   vif_id: ({ node }) => node,
   method: () => 'method',
+  key: () => 'key',
 };
 type Node = Readonly<Record<string, unknown>>;
 

@@ -114,6 +114,72 @@ it('reports end at their time', async () => {
   await after(240, async () => (await rules(true)).length === 0);
 });
 
+const history = async (uuid: string): Promise<readonly string[]> =>
+  (await database.query<{ event: string }>('SELECT event FROM node_history WHERE node_uuid = $1', [uuid])).map(({ event }) => event);
+
+it('an alert ends when its part is not there any more, and stays while its kind cannot be read', async () => {
+  const machine = newMachine({ sensors: fan('Critical'), power: 'power on' });
+  const one = await start({ machine, options: SENSORS });
+  const { uuid } = await one.enrol({ provision_state: 'active', power_state: 'power on' });
+  await after(70, async () => (await rules()).length === 1);
+  machine.broken.set('sensors: Fan', new Error('the BMC is busy'));
+  await clock.advance(200);
+  expect(await rules()).toEqual(['fan_failed']);
+  machine.broken.clear();
+  machine.sensors = { Fan: { '4@1': { identity: '4', reading: 5000, reading_units: 'RPM', state: 'Enabled', health: 'OK' } } };
+  await after(400, async () => (await rules()).length === 0);
+  expect(await history(uuid)).toContain(
+    'Health, cleared: fan 3 has failed or is too slow (critical, 5000 rpm) (the part is not there any more)',
+  );
+});
+it('alerts of sources that are turned off end', async () => {
+  const machine = newMachine({ sensors: fan('Critical'), power: 'power on' });
+  const one = await start({ machine, options: SENSORS });
+  const { uuid } = await one.enrol({ provision_state: 'active', power_state: 'power on' });
+  await after(70, async () => (await rules()).length === 1);
+  await one.conductor.stop();
+  await start({ machine, options: { ...SENSORS, 'sensor_data.send_sensor_data': false } });
+  await after(140, async () => (await rules()).length === 0);
+  expect((await history(uuid)).join()).toContain('(the sensors are not read any more)');
+});
+
+it('events are subscribed to while the option is set, and not for nodes in maintenance', async () => {
+  const kept: (readonly [uuid: string, destination: string])[] = [];
+  const ended: string[] = [];
+  const machine = newMachine({
+    power: 'power on',
+    events: {
+      keep: async ({ node: { uuid } }, owner, destination) => {
+        expect(owner).toBe(`bloomery ${uuid}`);
+        kept.push([uuid, destination]);
+        return `/subscription/${uuid}`;
+      },
+      end: async ({ node: { uuid } }) => void ended.push(uuid),
+      origin: async () => undefined,
+    },
+  });
+  const options = { 'health.event_address': 'https://192.0.2.1:6385/', 'health.event_interval': 60 };
+  const one = await start({ machine, options });
+  const { uuid } = await one.enrol({ provision_state: 'available' });
+  const { uuid: away } = await one.enrol({ provision_state: 'available', maintenance: true });
+  const { uuid: fresh } = await one.enrol({ provision_state: 'enroll' });
+  await after(400, () => kept.length >= 2);
+  const [, destination] = kept[0]!;
+  expect(destination).toMatch(new RegExp(`^https://192.0.2.1:6385/v1/nodes/${uuid}/redfish_events/[\\w-]{43}$`));
+  expect([...new Set(kept.map((call) => call.join(' ')))]).toEqual([`${uuid} ${destination}`]);
+  expect(await one.store.bmcWatches.subscribed()).toEqual([uuid]);
+  await one.conductor.deleteNode(uuid);
+  await after(120, () => ended.length === 1);
+  await one.store.nodes.update(away, { maintenance: false });
+  await after(400, async () => (await one.store.bmcWatches.subscribed()).includes(away));
+  await one.conductor.stop();
+  await start({ machine, options: { ...options, 'health.event_address': null } });
+  await after(400, () => ended.length === 2);
+  expect(ended).toEqual([uuid, away]);
+  await after(10, async () => (await database.store().bmcWatches.subscribed()).length === 0);
+  expect(kept.some(([asked]) => asked === fresh)).toBe(false);
+});
+
 describe('the rules of a site', () => {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-rules-'));
   const path = join(folder, 'rules.yaml');

@@ -82,6 +82,7 @@ const WITHOUT: Readonly<Record<string, number>> = {
   // A push without a token is refused before the database is asked. A push with a token is tested below.
   pushHardware: 403,
   checkSnapshotPart: 403,
+  receiveRedfishEvents: 403,
   registerResidentAgent: 403,
   putSnapshotPart: 403,
 };

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fetch, Agent } from 'undici';
 import { needs } from '../support/needs';
+import { bodiesOf } from '../../../drivers/redfish/events';
 import { redfishSchemas } from './redfish-schemas';
 import { LOGIN, simulatedBmc, type SimulatedBmc } from './simulated-bmc';
 import { programs } from '../support/venv';
@@ -133,4 +134,26 @@ it("each resource of the simulator's Redfish service passes DMTF's validator of 
   expect(findings).toEqual([]);
   expect(tried).toBeGreaterThan(150);
   expect(passed).toBeGreaterThan(2500);
+});
+
+it("the requests for subscriptions to events have what DMTF's schema requires, and nothing that it does not know", async () => {
+  const folderOfSchemas = await redfishSchemas();
+  const file = readdirSync(folderOfSchemas, { recursive: true, encoding: 'utf8' }).find((name) => name.endsWith('EventDestination_v1.xml'));
+  const schema = readFileSync(join(folderOfSchemas, file!), 'utf8');
+  const properties = [...schema.matchAll(/<Property Name="(\w+)"[^>]*?(?:\/>|>([\s\S]*?)<\/Property>)/g)];
+  const required = properties.filter(([, , about = '']) => about.includes('Redfish.RequiredOnCreate')).map(([, name]) => name!);
+  // Of other properties of this type, such as SNMP's, nothing is created.
+  const known = new Set(properties.map(([, name]) => name));
+  const members = new Set([...schema.matchAll(/<Member Name="(\w+)"/g)].map(([, name]) => name));
+  const services = [{}, { EventTypesForSubscription: ['Alert', 'StatusChange', 'MetricReport'] }];
+  const bodies = services.flatMap((service) => bodiesOf(service, 'https://192.0.2.1/x', 'bloomery n 0')) as readonly Readonly<
+    Record<string, unknown>
+  >[];
+  expect(bodies).toHaveLength(6);
+  for (const body of bodies) {
+    expect(Object.keys(body).filter((name) => !known.has(name))).toEqual([]);
+    for (const name of ['Destination', 'Protocol']) expect([name, required.includes(name), name in body]).toEqual([name, true, true]);
+    for (const name of ['Protocol', 'SubscriptionType', 'EventFormatType'])
+      if (name in body) expect([name, members.has(body[name] as string)]).toEqual([name, true]);
+  }
 });

@@ -63,7 +63,7 @@ describe('the rules of a site', () => {
     [
       'a kind of another source',
       [{ name: 'x', sources: ['system'], kinds: ['fan'], states: ['critical'], severity: 'warning' }],
-      'only the kind machine',
+      'only the kinds machine, memory, processor',
     ],
     [
       'machine as a kind of sensors',
@@ -151,14 +151,14 @@ describe('alerts', () => {
   it('that are open in the database are not raised again, and are cleared', () => {
     const standings: Standings = new Map();
     const key: AlertKey = { node_uuid: 'n', source: 'sensor', rule: 'fan_failed', subject: 'fan 3' };
-    takeOpen(standings, [key]);
+    takeOpen(healthRules([]), standings, [key]);
     expect(rounds(standings, [['critical'], ['critical'], []])).toEqual(['', '', '']);
-    takeOpen(standings, [key]);
+    takeOpen(healthRules([]), standings, [key]);
     expect(rounds(standings, [[], []])).toEqual(['', '-fan_failed']);
     // Cleared by hand, while the cause lasts.
-    takeOpen(standings, [key]);
+    takeOpen(healthRules([]), standings, [key]);
     expect(rounds(standings, [['critical'], ['critical']])).toEqual(['', '']);
-    takeOpen(standings, []);
+    takeOpen(healthRules([]), standings, []);
     expect(rounds(standings, [['critical']])).toEqual(['+fan_failed']);
   });
   it('take memory only for parts that are not well', () => {

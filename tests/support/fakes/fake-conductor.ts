@@ -72,6 +72,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     checkDefaultConfig: done('checkDefaultConfig', async () => {}),
     provision: done('provision', async () => {}),
     setPower: done('setPower', async () => {}),
+    noteBmcEvents: done('noteBmcEvents', async () => true),
     readSensors: done('readSensors', async () => [{ kind: 'fan', sensor: 'Fan 1', entity: 'CPU', unit: 'rpm', value: 4200 }]),
     getBootDevice: done('getBootDevice', async () => ({ boot_device: 'pxe', persistent: false })),
     setBootDevice: done('setBootDevice', async () => {}),

@@ -207,6 +207,10 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'reference/inspection/inspection.test.ts: both servers inspect a machine of simulator alike, with properties {}',
     'sushy-tools': 'reference/inspection/inspection.test.ts: both servers inspect a machine of libvirt alike, with properties {}',
   }),
+  row('redfish', 'management', 'redfish', 'events for [health](../health.md), and the logs', {
+    bent: 'drivers/redfish/events.test.ts: subscribes at a service that',
+    simulator: 'flows/observation/bmc-events.test.ts: an event makes the server read what it names, although no round reads the sensors',
+  }),
   row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish/vendor.test.ts: subscriptions' }),
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),
 ];
