@@ -43,16 +43,21 @@ function checkOffered({ node, driver, context }: NodeTask, choice: EraseChoice):
   throw invalidParameter(`erase: the deploy interface ${String(node.deploy_interface)} of node ${node.uuid} has no step ${id}`);
 }
 
-/** Throws InvalidParameterValue for hints that no disk of the inventory matches. A machine without an inventory may have any disk. */
-async function checkKept({ context, node }: NodeTask, keep: NonNullable<ProvisionArgs['keep']>): Promise<void> {
+/**
+ * Throws InvalidParameterValue for hints that no disk of the inventory matches, and for an erasure of which all disks are kept. A machine
+ * without an inventory may have any disk.
+ */
+async function checkKept({ context, node }: NodeTask, keep: NonNullable<ProvisionArgs['keep']>, erases: boolean): Promise<void> {
   const found = await context.store.inventories.find(node.uuid);
   const disks = found?.inventory.disks ?? [];
   if (disks.length === 0) return;
-  const { unmatched } = keptDisks(disks, keep);
+  const { kept, unmatched } = keptDisks(disks, keep);
   if (unmatched.length > 0)
     throw invalidParameter(
       `keep: no disk in the inventory of node ${node.uuid} matches ${unmatched.map((hints) => JSON.stringify(hints)).join(' and ')}`,
     );
+  if (erases && kept.length === disks.length)
+    throw invalidParameter(`keep: all disks in the inventory of node ${node.uuid} match, and nothing would be erased`);
 }
 
 /**
@@ -66,7 +71,7 @@ export async function admitErase(task: NodeTask, { erase, keep }: ProvisionArgs,
   const wrong = [erase === undefined ? undefined : eraseProblem(erase), keep === undefined ? undefined : keepProblem(keep)];
   if (wrong.some((problem) => problem !== undefined)) throw invalidParameter(`erase, keep: ${wrong.filter(Boolean).join('; ')}`);
   if (erase !== undefined) checkOffered(task, erase as EraseChoice);
-  if (keep !== undefined && keep.length > 0) await checkKept(task, keep);
+  if (keep !== undefined && keep.length > 0) await checkKept(task, keep, erase !== undefined && erase !== 'none');
   return {
     ...request,
     erase_choice: { ...(erase === undefined ? {} : { erase: erase as EraseChoice }), ...(keep === undefined ? {} : { keep }) },

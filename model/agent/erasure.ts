@@ -151,6 +151,7 @@ export const SKIPS = {
   'read-only': 'It is write-protected.',
   array: 'It is an array that stays, or it carries members of arrays: of those, only the arrays are erased, or stay.',
   medium: 'The ramdisk was booted from it.',
+  'no-size': 'It tells no size: nothing on it could be read or written.',
 } as const;
 export type Skip = keyof typeof SKIPS;
 

@@ -17,12 +17,14 @@ export async function ataFeatures(name: string, query: Run): Promise<ReadonlySet
 }
 
 /** ACS-4 §4.17.4: the states of the feature set. Undefined: the disk works. */
-async function sanitizeState(
+export async function ataSanitizeState(
   query: Run,
   name: string,
   progress: (percent: number) => void,
 ): Promise<'done' | 'failed' | 'frozen' | 'idle' | undefined> {
-  const text = await query('hdparm', ['--sanitize-status', name]);
+  const text = await query('hdparm', ['--sanitize-status', name], { withErrors: true });
+  // hdparm then shows registers that nobody filled, which read as an idle disk.
+  if (/missing sense data/i.test(text)) throw new Error('its controller does not pass on the state of the sanitize operation');
   const [, state] = /State:\s*SD(\d)/.exec(text) ?? [];
   if (state === undefined) throw new Error('the state of the sanitize operation cannot be read');
   if (state === '2') {
@@ -34,7 +36,7 @@ async function sanitizeState(
   return /Completed Without Error/i.test(text) || state === '4' ? 'done' : 'idle';
 }
 async function sanitize(device: Device, { disk, query, clock, progress }: Erasing, order: string): Promise<void> {
-  const over = (report: (percent: number) => void) => untilOver(clock, () => sanitizeState(query, disk.name, report));
+  const over = (report: (percent: number) => void) => untilOver(clock, () => ataSanitizeState(query, disk.name, report));
   if ((await over(() => {})) === 'frozen') throw new Error('the disk is frozen by the firmware and takes no sanitize command');
   await device.command('hdparm', ['--yes-i-know-what-i-am-doing', order]);
   const after = await over(progress);
@@ -48,8 +50,14 @@ const sanitizing = (name: 'ata-sanitize-crypto' | 'ata-sanitize-block', command:
     if (!isAta(erasing)) return false;
     const features = await ataFeatures(erasing.disk.name, erasing.query);
     if (!features.has('SANITIZE feature set') || !features.has(command)) return false;
-    // Firmware often freezes it: then the next method is better than none.
-    return (await sanitizeState(erasing.query, erasing.disk.name, () => {})) !== 'frozen';
+    // Firmware often freezes it, and controllers hide its state: then the next method is better than none.
+    return ataSanitizeState(erasing.query, erasing.disk.name, () => {}).then(
+      (state) => state !== 'frozen',
+      (error: unknown) => {
+        erasing.log.info(`${erasing.disk.name}: no sanitize command: ${reasonOf(error)}`);
+        return false;
+      },
+    );
   },
   erase: (device, erasing) => sanitize(device, erasing, order),
 });
@@ -62,40 +70,54 @@ async function ataSecurity(name: string, query: Run): Promise<ReadonlySet<string
 
 /** The ATA password during the erasure, which removes it. hdparm before 9.51 took NULL for that word, later versions for no password. */
 const PASSWORDS = ['NULL', ''] as const;
-const ata = (device: Device, ...args: readonly string[]): Promise<string> => device.command('hdparm', ['--user-master', 'u', ...args]);
+const withPassword = (option: string, password: string): readonly string[] => ['--user-master', 'u', option, password];
+const ata = (device: Device, option: string, password: string): Promise<string> => device.command('hdparm', withPassword(option, password));
 
-/** Removes a password that an erasure left. Returns what the disk then says. */
-async function unlocked(device: Device, { disk, query, log }: Erasing): Promise<ReadonlySet<string>> {
-  let security = await ataSecurity(disk.name, query);
+/** Removes a password that an erasure left. Returns what the disk then says. @param order gives the disk's program its arguments */
+async function unlocked(
+  name: string,
+  order: (args: readonly string[]) => Promise<unknown>,
+  { query, log }: Pick<Erasing, 'query' | 'log'>,
+): Promise<ReadonlySet<string>> {
+  let security = await ataSecurity(name, query);
   for (const password of PASSWORDS) {
     for (const [wanted, option] of [
       ['not locked', '--security-unlock'],
       ['not enabled', '--security-disable'],
     ] as const) {
       if (security.has(wanted)) continue;
-      await ata(device, option, password).catch((error: unknown) => log.info(`${disk.name}: ${option} failed: ${reasonOf(error)}`));
-      security = await ataSecurity(disk.name, query);
+      const ended = order(withPassword(option, password));
+      await ended.catch((error: unknown) => log.info(`${name}: ${option} failed: ${reasonOf(error)}`));
+      security = await ataSecurity(name, query);
     }
   }
   return security;
+}
+/** A disk that lost its power in an erasure is locked by the password of the erasure, and cannot be read. */
+export async function unlockAfterPowerLoss(name: string, query: Run, log: Erasing['log']): Promise<void> {
+  const security = await ataSecurity(name, query);
+  if (!security.has('supported') || !security.has('locked') || !security.has('not frozen')) return;
+  log.warn(`${name}: it is locked by a password; the agent tries that of its erasures`);
+  await unlocked(name, (args) => query('hdparm', [...args, name]), { query, log });
 }
 
 async function secureErase(device: Device, erasing: Erasing, order: string): Promise<void> {
   const { disk, query } = erasing;
   if (!(await ataSecurity(disk.name, query)).has('not frozen'))
     throw new Error('the disk is frozen by the firmware and takes no security command');
-  const security = await unlocked(device, erasing);
+  const unlock = (): ReturnType<typeof unlocked> => unlocked(disk.name, (args) => device.command('hdparm', args), erasing);
+  const security = await unlock();
   if (!security.has('not locked')) throw new Error('the disk has a security password that the agent does not know');
   await ata(device, '--security-set-pass', PASSWORDS[0]);
   try {
     await ata(device, order, PASSWORDS[0]);
   } catch (error) {
     // A locked disk refuses everything else: no other method could erase it, and no system could use it.
-    await unlocked(device, erasing);
+    await unlock();
     throw error;
   }
   if (!(await ataSecurity(disk.name, query)).has('not enabled')) {
-    await unlocked(device, erasing);
+    await unlock();
     throw new Error('the disk still had its security enabled after the erasure');
   }
 }

@@ -7,11 +7,13 @@ import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { isReadOnly } from '../disk/guard';
-import { allDisksOf, type FoundDisk, inventoried, mediaOf } from '../inventory/disks';
+import { allDisksOf, fixedDisksOf, type FoundDisk, inventoried, mediaOf } from '../inventory/disks';
 import { openDisk, raidHost, type Machine } from '../machine';
 import { erasableDisks } from '../raid/erasable';
+import { untouchable } from '../raid/untouchable';
 import type { Erase, Erased } from './erase';
 import type { Erasing } from './erasing';
+import { awaitUnfinished, disksWithoutSize } from './unfinished';
 
 const memberOf = ({ state }: Machine, name: string): JsonObject => {
   const value = state.node[name];
@@ -35,6 +37,8 @@ interface Plan {
  */
 async function planOf(machine: Machine): Promise<Plan> {
   const host = raidHost(machine);
+  const staying = untouchable(machine.tree, fixedDisksOf(machine.tree), machine.state.node);
+  await awaitUnfinished(machine, ({ name }) => staying.has(name));
   const found = host.disks();
   const { kept, unmatched } = keptDisks(found, keepOf(machine.state.node));
   if (unmatched.length > 0)
@@ -57,8 +61,20 @@ async function planOf(machine: Machine): Promise<Plan> {
       ...allDisksOf(machine.tree)
         .filter(({ name }) => media.includes(name))
         .map((disk) => ({ disk, why: 'medium' as const })),
+      ...disksWithoutSize(machine).map((disk) => ({ disk, why: 'no-size' as const })),
     ],
   };
+}
+
+/** A disk that came while others were erased would go to the next user as it is. */
+function lateDisks(machine: Machine, { disks, left }: Plan): readonly FoundDisk[] {
+  const known = [...disks, ...left.map(({ disk }) => disk)];
+  const names = new Set(known.map(({ name }) => name));
+  const serials = new Set(known.flatMap(({ serial }) => serial));
+  // A name of a disk that is back, or of a multipath device whose paths were known, is not a disk that came.
+  return raidHost(machine)
+    .disks()
+    .filter(({ name, serial }) => !names.has(name) && !serial.some((each) => serials.has(each)));
 }
 
 interface Failure {
@@ -89,7 +105,8 @@ export async function eraseEach(
   progress: (percent: number) => void,
 ): Promise<JsonObject> {
   const { run, tree, random, clock, log } = machine;
-  const { disks, left } = await planOf(machine);
+  const plan = await planOf(machine);
+  const { disks, left } = plan;
   const settings = settingsOf(machine);
   const psids = psidsIn(memberOf(machine, 'driver_info')['opal_psids']);
   for (const { disk, why } of left) log.info(`Skipping erase of ${disk.name}. ${SKIPS[why]}`);
@@ -119,6 +136,7 @@ export async function eraseEach(
   };
   const workers = atOnce ?? Math.max(1, Number(settings['disk_erasure_concurrency'] ?? 4));
   await Promise.all(Array.from({ length: Math.min(workers, disks.length) }, worker));
+  for (const disk of lateDisks(machine, plan)) failures.push({ disk, reason: `"${disk.name}": it came while others were erased` });
   if (failures.length > 0)
     return concerning(
       () => failures.map(({ disk }) => describeDisk(disk)).join('; '),

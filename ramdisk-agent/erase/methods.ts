@@ -1,10 +1,10 @@
 /** The ways of erasing a disk, the best first. */
-import { reasonOf } from '../../model/errors';
 import type { Device } from '../disk/device';
 import { numberIn } from '../system/tree';
 import { ATA_METHODS, ataFeatures } from './ata';
 import { blockName, type Erasing, type Method } from './erasing';
 import { NVME_METHODS } from './nvme';
+import { SCSI_METHODS } from './scsi';
 
 const psidOf = ({ disk, psids }: Erasing): string | undefined =>
   (disk.serial ?? []).map((serial) => psids?.get(serial)).find((psid) => psid !== undefined);
@@ -27,29 +27,6 @@ const OPAL: Method = {
     });
   },
 };
-
-/** Volumes of arrays and of other hosts are not disks that may erase themselves. */
-const LOCAL_SCSI = ['sas', 'spi'];
-/** SBC-4 §5.31: opcode 48h, with the service actions 2 block erase and 3 cryptographic erase. */
-const scsi = (name: 'scsi-sanitize-crypto' | 'scsi-sanitize-block', action: 2 | 3, order: string, more: Partial<Method>): Method => ({
-  name,
-  secure: true,
-  ...more,
-  fits: async ({ disk, query }) => {
-    if (!disk.name.startsWith('/dev/sd') || !LOCAL_SCSI.includes(disk.tran ?? '')) return false;
-    const said = await query('sg_opcodes', [`--opcode=0x48,${action}`, disk.name]).catch(() => '');
-    return /command (?:is )?supported/i.test(said) && !/not supported/i.test(said);
-  },
-  // With --wait, the status of the command is that of the operation.
-  erase: async (device, { disk, log }) => {
-    await device.command('sg_sanitize', ['--ause', order, '--quick', '--wait']).catch(async (error: unknown) => {
-      // A disk whose sanitize operation has failed takes no other command.
-      const ending = device.command('sg_sanitize', ['--fail', '--quick', '--wait']);
-      await ending.catch((also: unknown) => log.warn(`${disk.name}: the failed state remains: ${reasonOf(also)}`));
-      throw error;
-    });
-  },
-});
 
 const onePass = ({ settings }: Erasing): boolean => Number(settings['agent_erase_devices_iterations'] ?? 1) <= 1;
 const queueNumber = ({ disk, tree }: Erasing, file: string): number =>
@@ -99,8 +76,7 @@ export const METHODS: readonly Method[] = [
   OPAL,
   ...NVME_METHODS,
   ...ATA_METHODS,
-  scsi('scsi-sanitize-crypto', 3, '--crypto', { express: true }),
-  scsi('scsi-sanitize-block', 2, '--block', {}),
+  ...SCSI_METHODS,
   DISCARD,
   WRITE_ZEROES,
   { name: 'overwrite', fits: async () => true, erase: overwrite },

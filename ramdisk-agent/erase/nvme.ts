@@ -28,7 +28,7 @@ async function isAlone({ disk, query, log }: Erasing, { oacs }: Controller): Pro
 
 type Sanitized = 'never' | 'done' | 'failed';
 /** SSTAT bits 2:0: 0 never, 1 and 4 done, 2 in progress, 3 failed. SPROG: 65536ths. */
-async function sanitizeState(query: Run, name: string, progress: (percent: number) => void): Promise<Sanitized | undefined> {
+export async function nvmeSanitizeState(query: Run, name: string, progress: (percent: number) => void): Promise<Sanitized | undefined> {
   const text = await query('nvme', ['sanitize-log', name]);
   const [, done = '0'] = /\(SPROG\)\s*:\s*(\d{1,6})/.exec(text) ?? [];
   const [, status] = /\(SSTAT\)\s*:\s*(?:0x)?([0-9a-f]{1,4})/i.exec(text) ?? [];
@@ -41,18 +41,19 @@ async function sanitizeState(query: Run, name: string, progress: (percent: numbe
   return state === 3 ? 'failed' : state === 0 ? 'never' : 'done';
 }
 
-const EXIT_FAILURE = '1';
+/** The arguments that end the failed state, in which a disk takes no other command. */
+export const NVME_EXIT_FAILURE = ['sanitize', '--ause', '--sanact=1'];
 async function sanitize(device: Device, { disk, query, clock, progress, log }: Erasing, action: string): Promise<void> {
-  const order = (sanact: string): Promise<string> => device.command('nvme', ['sanitize', '--ause', `--sanact=${sanact}`]);
-  const over = (report: (percent: number) => void) => untilOver(clock, () => sanitizeState(query, disk.name, report));
+  const over = (report: (percent: number) => void) => untilOver(clock, () => nvmeSanitizeState(query, disk.name, report));
   // One of an agent that was interrupted may still run: it says nothing of this one.
   const before = await over(() => {});
-  if (before === 'failed') await order(EXIT_FAILURE);
-  await order(action);
+  if (before === 'failed') await device.command('nvme', NVME_EXIT_FAILURE);
+  await device.command('nvme', ['sanitize', '--ause', `--sanact=${action}`]);
   const after = await over(progress);
   if (after === 'done') return;
-  // A disk whose sanitize operation has failed takes no other command.
-  await order(EXIT_FAILURE).catch((error: unknown) => log.warn(`${disk.name}: the failed state remains: ${String(error)}`));
+  await device
+    .command('nvme', NVME_EXIT_FAILURE)
+    .catch((error: unknown) => log.warn(`${disk.name}: the failed state remains: ${String(error)}`));
   throw new Error(after === 'failed' ? 'the disk reports that the sanitize operation failed' : 'the disk did not begin');
 }
 

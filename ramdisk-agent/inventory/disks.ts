@@ -43,14 +43,16 @@ interface Host {
   readonly bootedFromMedium: boolean;
 }
 /** All disks, media of the ramdisk included. */
-export function allDisksOf(tree: Tree): readonly FoundDisk[] {
+export const allDisksOf = (tree: Tree): readonly FoundDisk[] => fixedDisksOf(tree).filter(({ size }) => size > 0);
+
+/** Those without a size too: drives without a medium, and disks that do not tell it. */
+export function fixedDisksOf(tree: Tree): readonly FoundDisk[] {
   return tree
     .list('/sys/block')
     .filter((name) => isDisk(tree, name))
-    .flatMap((name) => {
+    .map((name) => {
       const base = `/sys/block/${name}`;
       const size = (numberIn(tree.text(`${base}/size`)) ?? 0) * SECTOR;
-      if (size === 0) return [];
       const udev = udevRecord(tree, base);
       return {
         name: `/dev/${name.replaceAll('!', '/')}`,

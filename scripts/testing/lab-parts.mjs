@@ -31,6 +31,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
+  'deployment/erase': { groups: ['machines', 'ramdisk', 'remote-disks'], seconds: 300 },
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 190 },

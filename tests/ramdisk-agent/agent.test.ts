@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
+import { eraseEach } from '../../ramdisk-agent/erase/each';
 import { runAgent } from '../../ramdisk-agent/agent';
 import { routeSource } from '../../ramdisk-agent/towards';
 import { tree } from '../../ramdisk-agent/system/tree';
@@ -447,6 +448,33 @@ it.each(['erase_devices_metadata', 'erase_devices_express', 'erase_devices'])('%
     command_error: { details: expect.stringContaining('{"serial":"another"}, which is to be kept: nothing was erased') as string },
   });
   expect((await start(disk)).equals(before)).toBe(true);
+});
+
+it('an erasure fails where a disk came meanwhile, and tells a disk that has no size', async () => {
+  const { machine } = boot('');
+  await until('a heartbeat', () => beats() > 0);
+  const block = (name: string, size: number): void => {
+    mkdirSync(join(machine.root, 'sys/block', name), { recursive: true });
+    writeFileSync(join(machine.root, 'sys/block', name, 'size'), String(size));
+  };
+  block('sdx', 0);
+  let done = 0;
+  const erased = { method: 'overwrite', skipped: null, sample: null, overwrite_seconds: null } as const;
+  const run = (late: string | undefined) => {
+    const erase = async () => {
+      done += 1;
+      if (late !== undefined) block(late, 1000);
+      return erased;
+    };
+    return eraseEach(machine, erase, 1, () => {});
+  };
+  expect(await run(undefined)).toMatchObject({
+    erased_disks: [{ method: 'overwrite' }, { name: '/dev/sdx', method: null, skipped: 'no-size' }],
+  });
+  await expect(run('sdz')).rejects.toMatchObject({
+    details: expect.stringContaining('"/dev/sdz": it came while others were erased') as string,
+  });
+  expect(done).toBe(2);
 });
 
 it.each(['erase_devices_metadata', 'erase_devices'])('%s erases nothing when one disk is shared storage', async (step) => {

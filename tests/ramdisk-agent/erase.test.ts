@@ -343,6 +343,19 @@ it.each<[method: string, Parameters<typeof erase>, ran: readonly string[]]>([
     [setPassword, 'hdparm --user-master u --security-erase NULL /dev/sda'],
   ],
   [
+    // A controller that passes on no registers: hdparm ends well, and shows an idle disk.
+    'ata-secure-erase',
+    [
+      sata,
+      {
+        'hdparm -I /dev/sda': `${features('SANITIZE feature set', 'CRYPTO_SCRAMBLE_EXT command')}${identify(...CLEAN)}`,
+        'hdparm --sanitize-status /dev/sda': `${IDLE}SG_IO: bad/missing sense data, sb[]:  70 00 01\n`,
+        hdparm: '',
+      },
+    ],
+    [setPassword, 'hdparm --user-master u --security-erase NULL /dev/sda'],
+  ],
+  [
     'scsi-sanitize-crypto',
     [
       sas,

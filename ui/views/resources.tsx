@@ -1,9 +1,11 @@
 /** Lists, creates, edits and deletes resources other than nodes. The API checks the input. */
 import type { PagePolicy } from '../../model/rules/page-policies';
+import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { JsonObject } from '../../model/json';
 import { api, userMay, messageOf } from '../state';
 import { FORMS } from '../lib/resource-forms';
+import { Certificate } from './certificate';
 import { ResourceForm } from './resource-form';
 import { Scrolled, textOf, timeText, useApi } from './shared';
 
@@ -16,6 +18,8 @@ interface Resource {
   readonly about?: string;
   /** The initial value of a new resource. Absent: the page cannot create one. */
   readonly example?: JsonObject;
+  /** Shows one of them. */
+  readonly view?: (props: { readonly uuid: string; readonly close: () => void }) => JSX.Element;
   readonly policies: Readonly<Record<'list', PagePolicy> & Partial<Record<'create' | 'update' | 'delete', PagePolicy>>>;
 }
 const policiesOf = <Kind extends string, List extends string>(kind: Kind, list: List) =>
@@ -46,7 +50,8 @@ export const RESOURCES: readonly Resource[] = [
     title: 'Certificates of erasure',
     columns: ['created_at', 'node_name', 'node_uuid', 'instance_uuid', 'step', 'erased', 'skipped', 'serials', 'uuid'],
     policies: { list: 'erasure:list' },
-    about: 'Erased disks, also those of nodes that are gone. bloomery erasures save and verify check their signatures.',
+    view: Certificate,
+    about: 'Erased disks, also those of nodes that are gone. Each certificate is signed, and can be checked without this server.',
   },
   {
     id: 'deploy_templates',
@@ -137,11 +142,12 @@ function Cell({ name, entry }: { readonly name: string; readonly entry: JsonObje
 /** Their lists show all fields. */
 const WITHOUT_DETAIL = ['allocations', 'images', 'snapshots', 'erasures'];
 export function Resources({ id }: { readonly id: string }) {
-  const { title, columns, example, policies, about } = RESOURCES.find((resource) => resource.id === id)!;
+  const { title, columns, example, policies, about, view: View } = RESOURCES.find((resource) => resource.id === id)!;
   const isEditable = policies.update !== undefined || policies.delete !== undefined;
   const [again, setAgain] = useState(0);
   /** The entry that the user edits; null: none. */
   const [edited, setEdited] = useState<JsonObject | null>(null);
+  const [shown, setShown] = useState<string | null>(null);
   const [notice, setNotice] = useState('');
   const { data, error } = useApi(`v1/${id}${WITHOUT_DETAIL.includes(id) ? '' : '?detail=true'}`, again);
   const entries = (data?.[id] as readonly JsonObject[] | undefined) ?? [];
@@ -178,6 +184,7 @@ export function Resources({ id }: { readonly id: string }) {
           saved={() => void attempt(async () => {}, 'Saved')}
         />
       )}
+      {View && shown !== null && <View key={shown} uuid={shown} close={() => setShown(null)} />}
       {entries.length > 0 && (
         <Scrolled label={title}>
           <table>
@@ -188,7 +195,7 @@ export function Resources({ id }: { readonly id: string }) {
                     {name.replaceAll('_', ' ')}
                   </th>
                 ))}
-                {isEditable && <th scope="col">Actions</th>}
+                {(isEditable || View) && <th scope="col">Actions</th>}
               </tr>
             </thead>
             <tbody>
@@ -199,6 +206,11 @@ export function Resources({ id }: { readonly id: string }) {
                       <Cell name={name} entry={entry} />
                     </td>
                   ))}
+                  {View && (
+                    <td>
+                      <button onClick={() => setShown(textOf(entry['uuid']))}>Show</button>
+                    </td>
+                  )}
                   {isEditable && (
                     <td>
                       {mayDo('update', entry) && <button onClick={() => setEdited(entry)}>Edit</button>}{' '}

@@ -154,6 +154,7 @@ it('refuses bad input before it touches the machine', async () => {
   expect(await refused({ keep: [{}] })).toContain('keep[0] must have a hint');
   expect(await refused({ keep: ['/dev/sda'] })).toContain('keep[0] must be an object');
   expect(await refused({ keep: [{ serial: 'no such disk' }] })).toContain(`keep: no disk in the inventory of node ${uuid} matches`);
+  expect(await refused({ erase: 'full', keep: [{ size: '>= 1' }] })).toContain('keep: all disks in the inventory');
   expect(await refused({ erase: 'full' }, 'rebuild')).toContain('is only valid when setting target provision state to deleted or provide');
   const wrong = [{ op: 'add', path: '/driver_info/cleaning_erase', value: 'shred' }];
   expect(JSON.stringify((await whole.call('PATCH', `/v1/nodes/${uuid}`, wrong)).body)).toContain(

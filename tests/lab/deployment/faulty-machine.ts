@@ -59,19 +59,21 @@ export interface FaultyMachine {
 }
 
 /** The ramdisk with a shell on the second serial line, and an agent that starts again soon. */
-function ramdiskWithShell(folder: string, files: Readonly<Record<string, string>>): string {
+function ramdiskWithShell(folder: string, { files, fill, before = '' }: Pick<MachineSettings, 'files' | 'fill' | 'before'>): string {
   const work = join(folder, 'overlay');
   mkdirSync(work);
-  const shell = 'setsid sh -c "stty -F /dev/ttyS1 raw -echo; while :; do sh < /dev/ttyS1 > /dev/ttyS1 2>&1; sleep 1; done" &\n';
+  fill?.(work);
+  // A shell that writes on a terminal would show what is written to it.
+  const lines = 'while IFS= read -r line; do echo \\"\\$line\\"; done';
+  const loop = `exec 3<> /dev/ttyS1; stty raw -echo <&3; while :; do sh <&3 2>&1 | ${lines} >&3; sleep 1; done`;
+  const shell = `setsid sh -c "${loop}" &\n`;
   const init = readFileSync(join(root, 'ramdisk-agent/build/init'), 'utf8')
     .replace('\nhostname localhost\n', `\nhostname localhost\n${shell}`)
-    .replace('|| sleep 5', '|| sleep 1');
+    .replace('|| sleep 5', '|| sleep 1')
+    .replace('\nuntil [ -e /run/rescue ]', `\n${before}\nuntil [ -e /run/rescue ]`);
   writeFileSync(join(work, 'init'), init, { mode: 0o755 });
   for (const [name, content] of Object.entries(files)) writeFileSync(join(work, name), content);
-  const overlay = execFileSync('cpio', ['--quiet', '-o', '-H', 'newc'], {
-    cwd: work,
-    input: ['init', ...Object.keys(files), ''].join('\n'),
-  });
+  const overlay = execFileSync('sh', ['-c', 'find . | cpio --quiet -o -H newc'], { cwd: work, maxBuffer: 64 * MiB });
   const initrd = join(folder, 'initrd');
   const whole = readFileSync(join(root, '.cache/ramdisk/initrd'));
   // The kernel takes archives one after the other, each from a multiple of four bytes on.
@@ -118,9 +120,15 @@ export interface MachineSettings {
   readonly agentPort: number;
   /** Of the ramdisk's root folder. */
   readonly files: Readonly<Record<string, string>>;
+  /** Puts more into the ramdisk's root folder. */
+  readonly fill?: (folder: string) => void;
+  /** Commands of its first process, before the agent. */
+  readonly before?: string;
+  /** Arguments of QEMU for its disks; absent: those of the kind. */
+  readonly disks?: readonly string[];
 }
 export async function startFaultyMachine(folder: string, settings: MachineSettings): Promise<FaultyMachine> {
-  const { kind, memory = 768, words, agentPort, files } = settings;
+  const { kind, memory = 768, words, agentPort, disks } = settings;
   mkdirSync(folder);
   const [consoleFile, shellSocket, monitorSocket] = ['console.log', 'shell', 'monitor'].map((name) => join(folder, name)) as [
     string,
@@ -132,10 +140,10 @@ export async function startFaultyMachine(folder: string, settings: MachineSettin
     ...ODD[kind](),
     ['-serial', `file:${consoleFile}`, '-serial', `unix:${shellSocket},server=on,wait=off`],
     ['-qmp', `unix:${monitorSocket},server=on,wait=off`],
-    ['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', ramdiskWithShell(folder, files)],
+    ['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', ramdiskWithShell(folder, settings)],
     ['-append', ['console=ttyS0 no_timer_check mitigations=off cryptomgr.notests nokaslr', `BOOTIF=${MAC}`, ...words].join(' ')],
     ['-netdev', `user,id=n,ipv6=off,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,id=nic,netdev=n,mac=${MAC}`],
-    ['-device', 'virtio-scsi-pci,id=scsi0', ...diskArguments(folder, kind)],
+    ['-device', 'virtio-scsi-pci,id=scsi0', ...(disks ?? diskArguments(folder, kind))],
   ];
   const qemu = spawn('qemu-system-x86_64', groups.flat(), { stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';

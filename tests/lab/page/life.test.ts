@@ -1,12 +1,14 @@
 /** What the page shows of the life of a machine: steps that wait for a word, out of service, default configs and snapshots. */
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import type { RunningServer } from '../../../demo/lab/server';
 import { nodeOf } from '../../../simulator/fleet/describe-node';
 import type { Fleet } from '../../../simulator/fleet/fleet';
 import { until } from '../../support/until';
 import { needs } from '../support/needs';
-import { axeViolations, clickText, openPage, startBrowser, waitForText } from './browser';
+import { axeViolations, clickText, openPage, picture, startBrowser, waitForText } from './browser';
 import { act, startSite } from './site';
 
 let folder: string;
@@ -115,6 +117,52 @@ it('the page shows a step that waits for a word, out of service, default configs
   await isAccessible(page);
   await act(page, 'In service again');
   await page.waitForFunction(() => !document.querySelector('dl.now')!.textContent.includes('a fan is replaced'));
+  expect(problems).toEqual([]);
+  await page.close();
+}, 600_000);
+
+it('the page releases a machine with a choice for its disks, and its certificate is saved, which openssl verifies', async () => {
+  const { name } = fleet.machines[0]!;
+  const { uuid } = await send('GET', `nodes/${name}`);
+  const { page, problems } = await openPage(browser, url);
+  const saved = join(folder, 'saved');
+  const session = await page.createCDPSession();
+  await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: saved });
+  await page.evaluate((hash) => void (location.hash = hash), `/node/${String(uuid)}`);
+  await clickText(page, 'Undeploy');
+  await page.waitForSelector('dialog[open]');
+  await page.select('dialog[open] [name=erase]', 'express');
+  await page.type('dialog[open] [name=keep]', '[{"name": "/dev/sdb"}]');
+  await isAccessible(page);
+  await act(page, 'Undeploy', {}, true);
+  await waitForText(page, 'dl.now .state', 'available');
+  await clickText(page, 'Erasures', '.tabs a');
+  await waitForText(page, 'td', 'left: The request names it among the disks to keep.');
+  await isAccessible(page);
+
+  await clickText(page, 'Certificates of erasure', 'nav a');
+  await waitForText(page, 'td', 'deploy.erase_devices_express');
+  await isAccessible(page);
+  await clickText(page, 'Show');
+  await waitForText(page, '[aria-label="Disks of the certificate"] td', '/dev/sdb');
+  await waitForText(page, 'pre', 'openssl dgst -sha256 -verify site.pem');
+  await isAccessible(page);
+  await picture(page, 'certificate');
+  const [certificate] = (await send('GET', 'erasures'))['erasures'] as readonly Body[];
+  const file = (ending: string): string => join(saved, `${String(certificate!['uuid'])}.${ending}`);
+  for (const [title, ending] of [
+    ['Save certificate', 'json'],
+    ['Save signature', 'sig'],
+    ['Save public key', 'pem'],
+  ] as const) {
+    await clickText(page, title);
+    await until(`${ending} is saved`, async () => existsSync(file(ending)));
+  }
+  expect(
+    execFileSync('openssl', ['dgst', '-sha256', '-verify', file('pem'), '-signature', file('sig'), file('json')], { encoding: 'utf8' }),
+  ).toBe('Verified OK\n');
+  await clickText(page, 'Close');
+  await page.waitForFunction(() => !document.querySelector('[aria-label="Disks of the certificate"]'));
   expect(problems).toEqual([]);
   await page.close();
 }, 600_000);
