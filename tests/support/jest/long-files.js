@@ -30,6 +30,7 @@ module.exports = [
   'hostile/records',
   'hostile/secrets',
   'hostile/uploads',
+  'ramdisk-agent/raid-killed',
   'store/backup/backup',
   'store/embedded/embedded',
 ].map((name) => path.join(TESTS, `${name}.test.ts`));
