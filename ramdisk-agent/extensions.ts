@@ -118,12 +118,12 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
   if (isBios && !isArray(disk)) return null;
   return concerning(
     () => describeDisk(disk),
-    () => installLoader(machine, disk, ignore === true),
+    () => installLoader(machine, disk, ignore === true, params['root_uuid']),
   );
 }
-async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean): Promise<null> {
+async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean, rootUuid: unknown): Promise<null> {
   try {
-    await (isArray(disk) ? installOnMembers(machine, disk) : installOnDisk(machine, disk));
+    await (isArray(disk) ? installOnMembers(machine, disk, typeof rootUuid === 'string' ? rootUuid : null) : installOnDisk(machine, disk));
   } catch (error) {
     if (!isIgnored) throw error;
     machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
@@ -139,13 +139,13 @@ async function installOnDisk(machine: Machine, disk: FoundDisk): Promise<void> {
     await device.close();
   }
 }
-async function installOnMembers(machine: Machine, disk: FoundDisk): Promise<void> {
+async function installOnMembers(machine: Machine, disk: FoundDisk, rootUuid: string | null): Promise<void> {
   const host = raidHost(machine);
   const array = (await arraysOf(host)).find(({ name }) => name === disk.name);
   if (!array) throw new AgentError('DeviceNotFound', `${disk.name} is no array`);
   const loaders =
     bootMode(machine.tree) === 'bios'
-      ? [`${await installGrub(host, array, disk)} by GRUB`]
+      ? [`${await installGrub(host, array, disk, rootUuid)} by GRUB`]
       : (await installEspArray(host, array, disk)).map(({ path, label }) => `${path} as ${label}`);
   machine.log.info(`The firmware boots ${loaders.join(', ')}, from each of ${array.holders.join(', ')}`);
 }

@@ -19,7 +19,7 @@ import { RAID_STEPS } from '../model/agent/software-raid';
 import type { FoundDisk } from './inventory/disks';
 import type { ReportProgress } from './system/progress';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
-import { isArray, releaseHolders } from './raid/arrays';
+import { releaseHolders } from './raid/arrays';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
@@ -92,7 +92,7 @@ function eraseStep(step: string, priority: StepRow['priority'], erase: Erase, at
 async function writeStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<JsonObject> {
   const written = readWriteArguments(args);
   const disk = await waitForRootDisk(machine);
-  if (!isArray(disk)) await releaseHolders(raidHost(machine), disk.name);
+  await releaseHolders(raidHost(machine), disk.name);
   // A download concerns the interface to the server.
   const isDownload = (error: unknown): boolean => error instanceof AgentError && error.type === 'ImageDownloadError';
   return concerning(

@@ -7,6 +7,7 @@
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
+# If BLS is set, GRUB's configuration for a BIOS is as Fedora's: the command blscfg, and entries of the Boot Loader Specification.
 # Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
@@ -107,6 +108,21 @@ mmd -i "$fat" ::/EFI ::/EFI/BOOT ::/grub
 mcopy -i "$fat" "$cache/boot/vmlinuz-$version" ::/vmlinuz
 mcopy -i "$fat" "$work/initrd" ::/initrd
 mcopy -i "$fat" "$work/grub.cfg" ::/grub/grub.cfg
+if [ -n "${BLS:-}" ]; then
+  id=1a2b3c4d5e6f47888899aabbccddeeff
+  mdel -i "$fat" ::/grub/grub.cfg
+  mmd -i "$fat" ::/grub2 ::/loader ::/loader/entries
+  printf 'insmod blscfg\nblscfg\n' | mcopy -i "$fat" - ::/grub2/grub.cfg
+  grub-editenv "$work/grubenv" create
+  grub-editenv "$work/grubenv" set "kernelopts=console=ttyS0 quiet panic=-1 image=$name report=$url"
+  mcopy -i "$fat" "$work/grubenv" ::/grub2/grubenv
+  # The newest one only has a kernel that exists.
+  for entry in "0-rescue:/gone" "6.5.9-300.fc39.x86_64:/gone" "6.5.10-300.fc39.x86_64:/vmlinuz"; do
+    printf '%s\n' "title Fedora Linux (${entry%:*}) 39 (Server Edition)" "version ${entry%:*}" "linux ${entry#*:}" \
+      'initrd /initrd $tuned_initrd' 'options $kernelopts crashkernel=1G-4G:192M,4G-64G:256M' 'grub_users $grub_users' \
+      'grub_arg --unrestricted' 'grub_class fedora' | mcopy -i "$fat" - "::/loader/entries/$id-${entry%:*}.conf"
+  done
+fi
 mcopy -i "$fat" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
 case $out in
   *.qcow2) qemu-img convert -f raw -O qcow2 -c "$raw" "$out" ;;

@@ -24,6 +24,8 @@ interface MachineSpecification {
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly diskGiB: number;
+  /** How many disks of that size; absent: one. */
+  readonly disks?: number;
   /** The IP version of its UEFI network boot; absent: 4. */
   readonly pxe?: 4 | 6;
 }
@@ -66,10 +68,16 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
   const { name, firmware, cpus, memoryMiB, diskGiB } = specification;
   const { mac, uuid } = identity(`${lab.name}/${name}`);
   const diskSerial = `lab-${name}`;
-  const disk = { name: '/dev/vda', size: diskGiB * 2 ** 30, serial: diskSerial, rotational: false, model: 'QEMU' };
+  const disks = Array.from({ length: specification.disks ?? 1 }, (_, index) => ({
+    name: `/dev/vd${'abcd'[index]!}`,
+    size: diskGiB * 2 ** 30,
+    serial: index === 0 ? diskSerial : `${diskSerial}-${index + 1}`,
+    rotational: false,
+    model: 'QEMU',
+  }));
   const mode = firmware === 'bios' ? 'bios' : 'uefi';
   const machine = await createQemuMachine({
-    description: { name, uuid, serial: name, mode, cpus, memoryMiB, macs: [mac], disks: [disk] },
+    description: { name, uuid, serial: name, mode, cpus, memoryMiB, macs: [mac], disks },
     vendor: { manufacturer: 'Bloomery lab', product: firmware },
     pxe: specification.pxe,
     folder: join(lab.folder, name),

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { hasSoftwareVolumes } from '../../model/agent/software-raid';
 import { invalidParameter, Fault } from '../../model/errors';
 import { snapshotId } from '../../model/idents';
+import { objectOf } from '../../model/json';
 import { repr, str } from '../../model/python';
 import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
@@ -252,10 +253,11 @@ async function prepareInstanceBoot(task: Task): Promise<Outcome> {
     if (typeof rootUuid === 'string') await task.saveInternal({ root_uuid_or_disk_id: rootUuid });
     const isArray = hasArrays(node);
     if (bootMode !== 'uefi' && !isArray) return undefined;
-    // Other agents install the image's own GRUB, whose root file system the operator names.
-    const named = isArray ? node.instance_info['image_rootfs_uuid'] : undefined;
+    // The root file system of the image: as the operator names it, or the image's property in Glance.
+    const { image_rootfs_uuid: given, image_properties: properties } = node.instance_info;
+    const named = isArray ? [given, objectOf(properties)['rootfs_uuid']] : [];
     const started = await agent.command('image.install_bootloader', {
-      root_uuid: [named, rootUuid].find((uuid) => typeof uuid === 'string') ?? null,
+      root_uuid: [...named, rootUuid].find((uuid) => typeof uuid === 'string' && uuid !== '') ?? null,
       efi_system_part_uuid: null,
       prep_boot_part_uuid: null,
       target_boot_mode: bootMode,

@@ -16,7 +16,11 @@ const KINDS = {
   rotational: 'truth',
   hctl: 'text',
   by_path: 'text',
+  volume_name: 'text',
 } as const;
+/** Not a hint of Ironic's, and so not in its error message: the name of an array of software RAID. */
+const OURS: readonly string[] = ['volume_name'];
+const IRONICS = Object.keys(KINDS).filter((name) => !OURS.includes(name));
 type HintName = keyof typeof KINDS;
 
 type Test = (actual: string, expected: readonly string[]) => boolean;
@@ -64,7 +68,7 @@ export function parseHints(value: unknown): DeviceHints {
   if (typeof value !== 'object' || Array.isArray(value)) throw new Error('Root device hints must be an object of hint names and values');
   const invalid = Object.keys(value).filter((name) => !Object.hasOwn(KINDS, name));
   if (invalid.length > 0) {
-    throw new Error(`The hints "${invalid.join(', ')}" are invalid. Valid hints are: "${Object.keys(KINDS).join(', ')}"`);
+    throw new Error(`The hints "${invalid.join(', ')}" are invalid. Valid hints are: "${IRONICS.join(', ')}"`);
   }
   return Object.entries(value).map(([name, expression]) => parseHint(name as HintName, expression));
 }

@@ -94,8 +94,12 @@ files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules
 loader=
 if [ -f /usr/lib/grub/i386-pc/boot.img ]; then
   loader=$work/core.img
+  mkdir "$work/memdisk"
+  cp "$here/bls.cfg" /usr/lib/grub/i386-pc/linux.mod "$work/memdisk/"
+  tar -cf "$work/memdisk.tar" -C "$work/memdisk" --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 bls.cfg linux.mod
+  # -m sets a prefix, too: the last one counts.
   # shellcheck disable=SC2046
-  grub-mkimage -O i386-pc -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
+  grub-mkimage -O i386-pc -m "$work/memdisk.tar" -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
 fi
 # The agent loads it by its name.
 # It reads to the end: a program that writes to a closed pipe fails.

@@ -18,6 +18,8 @@ interface PartitionTable {
 }
 
 export const EFI_SYSTEM = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', dos: 'ef' } as const;
+/** Of a GPT: the boot loader of a BIOS. */
+export const BIOS_BOOT = '21686148-6449-6e6f-744e-656564454649';
 const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];

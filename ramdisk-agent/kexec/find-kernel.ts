@@ -11,6 +11,8 @@ import { type Piece, unifiedKernel } from './unified-kernel';
 export interface Volume {
   /** /dev/sda1 */
   readonly name: string;
+  /** Of the file system; null: it has none. */
+  readonly uuid: string | null;
   readonly files: ImageFiles;
 }
 /** What is to be started. The caller closes the files. */
@@ -89,19 +91,41 @@ interface ConfiguredVolume {
   readonly number: number;
   /** boot/grub */
   readonly folder: string;
+  /** The folder of the entries of the Boot Loader Specification that it reads; null: it has its own. */
+  readonly entries: string | null;
 }
-/** Where GRUB's configuration is that a boot loader of a BIOS reads. Throws NotUnderstood if there is none that any GRUB understands. */
-export async function grubConfiguration(volumes: readonly Volume[]): Promise<ConfiguredVolume> {
-  for (const folder of GRUB_FOLDERS) {
-    for (const { name, files } of volumes) {
-      const text = await files.text(`${folder}/grub.cfg`);
-      if (text === null) continue;
-      // A command of some distributions' own GRUB.
-      if (readsLoaderEntries(text)) throw new NotUnderstood(`${name}:/${folder}/grub.cfg reads its entries by blscfg`);
-      return { number: partitionNumber(name), folder };
-    }
+/**
+ * Where GRUB's configuration is that a boot loader of a BIOS reads. Throws NotUnderstood if there is none that any GRUB understands.
+ * @param rootUuid of the root file system, which comes before the others; null: unknown
+ */
+export async function grubConfiguration(volumes: readonly Volume[], rootUuid: string | null): Promise<ConfiguredVolume> {
+  const isRoot = ({ uuid }: Volume): boolean => uuid !== null && uuid === rootUuid?.toLowerCase();
+  const places = [volumes.filter(isRoot), volumes.filter((volume) => !isRoot(volume))].flatMap((group) =>
+    GRUB_FOLDERS.flatMap((folder) => group.map((volume) => ({ folder, volume }))),
+  );
+  for (const { folder, volume } of places) {
+    const text = await volume.files.text(`${folder}/grub.cfg`);
+    if (text === null) continue;
+    const entries = readsLoaderEntries(text) ? await loaderEntriesOf(volume, folder) : null;
+    return { number: partitionNumber(volume.name), folder, entries };
   }
   throw new NotUnderstood('the image has no configuration of GRUB');
+}
+
+/**
+ * The entries that `blscfg` reads, a command of some distributions' own GRUB. Our GRUB reads them instead of grub.cfg (build/bls.cfg), so that
+ * a password would not count.
+ */
+async function loaderEntriesOf({ name, files }: Volume, grub: string): Promise<string> {
+  const configuration = `${name}:/${grub}/grub.cfg`;
+  if ((await files.text(`${grub}/user.cfg`)) !== null)
+    throw new NotUnderstood(`${configuration} has a password (user.cfg), and uses blscfg`);
+  const folder = [...grub.split('/').slice(0, -1), LOADERS].join('/');
+  const entry = await loaderEntry(files, folder, undefined, (line) => line);
+  const kernel = entry && (await files.open(entry.kernel));
+  await kernel?.close();
+  if (!kernel) throw new NotUnderstood(`${configuration} reads its entries by blscfg, and ${name}:/${folder} has none with a kernel`);
+  return folder;
 }
 
 async function systemdBootCandidates(volumes: readonly Volume[]): Promise<readonly Candidate[]> {

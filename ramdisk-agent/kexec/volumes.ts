@@ -9,17 +9,21 @@ import type { Tree } from '../system/tree';
 import type { Volume } from './find-kernel';
 import { imageFiles } from './image-files';
 
-/** File system → the bytes that identify it, with their offset, and what is mounted, so that nothing is written and no journal replayed. */
+/**
+ * File system → the bytes that identify it, with their offset, where its UUID is, and what is mounted, so that nothing is written and no
+ * journal replayed.
+ */
 const FILE_SYSTEMS = [
-  { type: 'ext4', signatures: [[1080, '\x53\xef']], options: 'noload' },
-  { type: 'xfs', signatures: [[0, 'XFSB']], options: 'norecovery,nouuid' },
-  { type: 'btrfs', signatures: [[65600, '_BHRfS_M']], options: 'rescue=nologreplay' },
+  { type: 'ext4', signatures: [[1080, '\x53\xef']], uuidAt: 1128, options: 'noload' },
+  { type: 'xfs', signatures: [[0, 'XFSB']], uuidAt: 32, options: 'norecovery,nouuid' },
+  { type: 'btrfs', signatures: [[65600, '_BHRfS_M']], uuidAt: 65568, options: 'rescue=nologreplay' },
   {
     type: 'vfat',
     signatures: [
       [54, 'FAT'],
       [82, 'FAT'],
     ],
+    uuidAt: null,
     options: '',
   },
 ] as const;
@@ -46,7 +50,8 @@ export async function withVolumes<T>(
       const options = found.options === '' ? SAFE : `${SAFE},${found.options}`;
       try {
         await run('mount', ['-t', found.type, '-o', options, partition(number), folder]);
-        mounted.push({ folder, volume: { name: partition(number), files: imageFiles(folder) } });
+        const uuid = found.uuidAt === null ? null : uuidIn(head.subarray(found.uuidAt));
+        mounted.push({ folder, volume: { name: partition(number), uuid, files: imageFiles(folder) } });
       } catch {
         await rmdir(folder);
       }
@@ -59,3 +64,5 @@ export async function withVolumes<T>(
     }
   }
 }
+
+const uuidIn = (bytes: Buffer): string => bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');

@@ -1,4 +1,5 @@
 /** The arrays of Linux' software RAID (md) that this machine has, and the disks below them. */
+import { AgentError } from '../../model/agent/errors';
 import { type Clock, retry } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { reasonOf } from '../../model/errors';
@@ -157,7 +158,7 @@ export async function assembleArrays({ tree, run, log }: Pick<RaidHost, 'tree' |
 
 const STOP_ATTEMPTS = 10;
 const STOP_PAUSE_MS = 500;
-/** Stops what is above a disk or its partitions: arrays, and what device-mapper made of them. Throws for what the ramdisk uses. */
+/** Stops what is above a disk or its partitions: arrays, and what device-mapper made of them. Throws for what it cannot stop. */
 export async function releaseHolders(host: Pick<RaidHost, 'tree' | 'run' | 'clock' | 'log'>, disk: string, depth = 0): Promise<void> {
   if (depth > MAX_DEPTH) return;
   const { tree, run, clock, log } = host;
@@ -168,6 +169,8 @@ export async function releaseHolders(host: Pick<RaidHost, 'tree' | 'run' | 'cloc
     await releaseHolders(host, deviceOf(holder), depth + 1);
     if (isPath(tree, holder)) continue;
     const isMd = tree.text(`/sys/block/${holder}/md/array_state`) !== null;
+    if (!isMd && tree.text(`/sys/block/${holder}/dm/name`) === null)
+      throw new AgentError('CommandExecutionError', `${disk} is in use by ${deviceOf(holder)}, which the agent cannot stop`);
     log.info(`Stopping ${deviceOf(holder)}, which uses ${disk}`);
     await retry(
       { clock },

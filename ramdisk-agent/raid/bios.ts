@@ -6,7 +6,7 @@
 import { AgentError } from '../../model/agent/errors';
 import { reasonOf } from '../../model/errors';
 import type { Device } from '../disk/device';
-import { addToGpt, readPartitions } from '../disk/partitions';
+import { addToGpt, BIOS_BOOT, readPartitions, repairGpt } from '../disk/partitions';
 import type { FoundDisk } from '../inventory/disks';
 import { grubConfiguration } from '../kexec/find-kernel';
 import { withVolumes } from '../kexec/volumes';
@@ -14,7 +14,6 @@ import type { RaidArray, RaidHost } from './arrays';
 
 const FOLDER = '/lib/grub';
 const SECTOR = 512;
-const BIOS_BOOT = '21686148-6449-6e6f-744e-656564454649';
 const MiB = 2 ** 20;
 /** Where the core looks for its line (build/grub.cfg): the last 4 KiB before the first MiB, which no partition uses. */
 const LINE = { start: 2040 * SECTOR, size: 4096 };
@@ -24,13 +23,13 @@ const CORE_SECTOR = 0x5c;
 /** Of the core's first sector: where it has the sector of the rest (diskboot.S). */
 const REST_SECTOR = SECTOR - 12;
 
-/** @param files the boot loader's files, from the ramdisk */
-export async function installGrub(host: RaidHost, array: RaidArray, root: FoundDisk): Promise<string> {
+/** @param rootUuid of the image's root file system, if somebody has told it */
+export async function installGrub(host: RaidHost, array: RaidArray, root: FoundDisk, rootUuid: string | null): Promise<string> {
   try {
     const [boot, core] = ['boot.img', 'core.img'].map((name) => host.tree.bytes(`${FOLDER}/${name}`));
     if (!boot || !core) throw new Error('the ramdisk has no boot loader for a BIOS');
     if (array.uuid === null) throw new Error(`${array.name} has no UUID`);
-    const found = await configurationOf(host, root);
+    const found = await configurationOf(host, root, rootUuid);
     const line = lineFor(array.uuid, found);
     for (const holder of array.holders) {
       const disk = host.disks().find(({ name }) => name === holder);
@@ -57,20 +56,25 @@ interface Configuration {
   /** GRUB's name of the partition that has it: `msdos1`. */
   readonly partition: string;
   readonly folder: string;
+  readonly entries: string | null;
 }
-async function configurationOf(host: RaidHost, root: FoundDisk): Promise<Configuration> {
+async function configurationOf(host: RaidHost, root: FoundDisk, rootUuid: string | null): Promise<Configuration> {
   const device = await host.openToRead(root);
   try {
-    const { number, folder } = await withVolumes(device, host, grubConfiguration);
-    return { partition: `${(await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos'}${number}`, folder };
+    const { number, ...found } = await withVolumes(device, host, (volumes) => grubConfiguration(volumes, rootUuid));
+    return { partition: `${(await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos'}${number}`, ...found };
   } finally {
     await device.close();
   }
 }
 
 /** GRUB's commands, filled with line ends to the size that the core reads. */
-function lineFor(uuid: string, { partition, folder }: Configuration): Buffer {
-  const text = `set root='mduuid/${uuid},${partition}'\nset prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`;
+function lineFor(uuid: string, { partition, folder, entries }: Configuration): Buffer {
+  const leads =
+    entries === null
+      ? `set prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`
+      : `set entries=/${entries}\nset environment=/${folder}/grubenv\nexport entries environment\nconfigfile (memdisk)/bls.cfg\n`;
+  const text = `set root='mduuid/${uuid},${partition}'\n${leads}`;
   return Buffer.from(text.padEnd(LINE.size, '\n'), 'latin1');
 }
 
@@ -81,6 +85,8 @@ interface LoaderFiles {
   readonly guid: string;
 }
 async function writeLoader(device: Device, { boot, core, line, guid }: LoaderFiles): Promise<void> {
+  // An agent that ended while it wrote the table may have left one good copy.
+  await repairGpt(device);
   const table = await readPartitions(device);
   if (!table) throw new Error(`${device.path} has no partition table`);
   const first = Math.min(...table.partitions.filter(({ type }) => type !== BIOS_BOOT).map(({ start }) => start));

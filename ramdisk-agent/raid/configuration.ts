@@ -22,7 +22,7 @@ import type { FoundDisk } from '../inventory/disks';
 import { bootMode } from '../inventory/inventory';
 import { arraysOf, assembleArrays, holderOf, isArray, loadModules, type RaidArray, type RaidHost, releaseHolders } from './arrays';
 import { addMember, createArray } from './mdadm';
-import { isMember } from './members';
+import { isMember, isUnfinished } from './members';
 import { untouchable } from './untouchable';
 
 const raidError = (details: string): AgentError => new AgentError('SoftwareRAIDError', details);
@@ -133,7 +133,7 @@ async function disksToWipe(
 async function isLeftover(host: RaidHost, disk: FoundDisk): Promise<boolean> {
   const device = await host.openToRead(disk);
   try {
-    return await isMember(device);
+    return (await isMember(device)) || (await isUnfinished(device));
   } finally {
     await device.close();
   }
@@ -186,8 +186,9 @@ export async function createConfiguration(host: RaidHost, node: JsonObject, conf
   for (const [disk, { label, partitions }] of layouts) {
     await withDevice(host, disk, async (device) => {
       await wipeMetadata(device);
-      await createPartitions(device, label, partitions, host);
+      // Before the table: one with partitions that are not empty is none of ours (isUnfinished).
       for (const { start, size } of partitions) await wipeMetadataIn(device, start, size);
+      await createPartitions(device, label, partitions, host);
     });
     await rescan(host, disk.name);
   }
@@ -231,7 +232,8 @@ async function refusePartitions(host: RaidHost, disks: readonly FoundDisk[]): Pr
   for (const disk of disks) {
     const device = await host.openToRead(disk);
     try {
-      if (((await readPartitions(device))?.partitions.length ?? 0) > 0) partitioned.push(disk.name);
+      const count = (await readPartitions(device))?.partitions.length ?? 0;
+      if (count > 0 && !(await isUnfinished(device))) partitioned.push(disk.name);
     } finally {
       await device.close();
     }

@@ -9,9 +9,16 @@ import { isReadOnly } from '../disk/guard';
 
 /**
  * Those of the disks that are erased themselves. Where the node has software RAID, its arrays are erased, and not the disks that they are on.
- * Other arrays are leftovers: they are stopped, and their disks erased. What is untouchable stays (untouchable.ts). Throws ProtectedDeviceError before it stops one.
+ * Other arrays are leftovers: they are stopped, and their disks erased. What is untouchable stays (untouchable.ts). Throws ProtectedDeviceError
+ * before it stops one. What uses the disks, such as a volume of LVM, is stopped as well.
  */
 export async function erasableDisks(host: RaidHost, node: JsonObject, disks: readonly FoundDisk[]): Promise<readonly FoundDisk[]> {
+  const erased = await chosenOf(host, node, disks);
+  for (const disk of erased) await releaseHolders(host, disk.name);
+  return erased;
+}
+
+async function chosenOf(host: RaidHost, node: JsonObject, disks: readonly FoundDisk[]): Promise<readonly FoundDisk[]> {
   if (!hasArrays(host.tree)) return disks;
   const arrays = await arraysOf(host);
   const untouched = untouchable(host.tree, host.disks(), node);
@@ -25,6 +32,5 @@ export async function erasableDisks(host: RaidHost, node: JsonObject, disks: rea
   const erased = disks.filter((disk) => !untouched.has(disk.name) && !isArray(disk));
   for (const disk of erased) if (!isReadOnly(host.tree, disk)) await (await host.open(disk)).close();
   for (const array of arrays) if (!untouched.has(array.name)) await emptyArray(host, array);
-  for (const disk of erased) await releaseHolders(host, disk.name);
   return erased;
 }

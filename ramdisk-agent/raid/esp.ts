@@ -9,7 +9,7 @@ import { reasonOf } from '../../model/errors';
 import type { Device } from '../disk/device';
 import { findLoader, type Loader, makeBootEntry, mounted, NO_LOADER } from '../disk/efi';
 import { rescan } from '../disk/rescan';
-import { addToGpt, EFI_SYSTEM, partitionNumber, readPartitions } from '../disk/partitions';
+import { addToGpt, EFI_SYSTEM, partitionNumber, readPartitions, repairGpt } from '../disk/partitions';
 import type { FoundDisk } from '../inventory/disks';
 import { arraysOf, holderOf, type RaidArray, type RaidHost } from './arrays';
 import { freeArray, makeArray, partitionOf } from './configuration';
@@ -97,6 +97,8 @@ async function createEspArray(host: RaidHost, { holders }: RaidArray): Promise<R
     const device = await host.open(disk);
     try {
       const name = `uefi-holder-${index}`;
+      // An agent that ended while it wrote the table may have left one good copy.
+      await repairGpt(device);
       // That of an attempt that was interrupted, and of no array
       const earlier = (await readPartitions(device))?.partitions.find(
         (partition) => partition.name === name && !taken.has(partitionOf(host, holder, partition.number)),

@@ -36,7 +36,10 @@ export async function rootCandidates(
   if (root) return { root };
   const excluded = new Set([...staying, ...namesOf(arrays.filter(({ name }) => isRoot.get(name) === false))]);
   const isLeftover = (disk: FoundDisk): boolean => node['uuid'] !== undefined && !hasHints && !wantsArrays(node) && isArray(disk);
-  return { disks: disks.filter((disk) => !excluded.has(disk.name) && !isLeftover(disk)) };
+  // The hint volume_name compares it.
+  const named = (disk: FoundDisk): FoundDisk =>
+    Object.assign({}, disk, { volume_name: arrays.find(({ name }) => name === disk.name)?.volume ?? null });
+  return { disks: disks.filter((disk) => !excluded.has(disk.name) && !isLeftover(disk)).map(named) };
 }
 
 /** What the node's configuration says of its volumes, which their names identify. */

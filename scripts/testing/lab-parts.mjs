@@ -38,7 +38,13 @@ export const PARTS = {
   'deployment/resident': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true, rare: true },
   'deployment/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'deployment/snapshots': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 400, namespaces: true },
-  'deployment/software-raid': { groups: ['machines', 'ramdisk', 'image'], seconds: 900, rare: true },
+  'deployment/software-raid': { groups: ['machines', 'ramdisk', 'image', 'agent', 'leftovers'], seconds: 1200, pypi: true, rare: true },
+  'deployment/software-raid-flow': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'],
+    seconds: 700,
+    namespaces: true,
+    rare: true,
+  },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
     seconds: 600,

@@ -1,4 +1,5 @@
 /** A machine whose kernel has software RAID: disks are files, and mdadm, blockdev and addpart change /sys as the real ones do. */
+import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLog } from '../../model/log';
@@ -25,6 +26,7 @@ export interface FakeMachine {
   leave(block: string, md: Md): void;
 }
 
+const MAGIC = Buffer.from('fc4e2ba9', 'hex');
 const MiB = 2 ** 20;
 /** @param disks block → MiB */
 export function fakeMachine(disks: Readonly<Record<string, number>>, files: Readonly<Record<string, string>> = {}): FakeMachine {
@@ -52,6 +54,7 @@ export function fakeMachine(disks: Readonly<Record<string, number>>, files: Read
     openDevice({ path: join(root, 'disks', block), size: sizes.get(block)!, sectorSize: 512, mode: 'write' }).then((device) => ({
       ...device,
       path: `/dev/${block}`,
+      flush: async () => {},
       command: async (program: string, args: readonly string[]) => {
         ran.push([program, ...args, `/dev/${block}`].join(' '));
         return '';
@@ -90,6 +93,15 @@ export function fakeMachine(disks: Readonly<Record<string, number>>, files: Read
     rmSync(join(root, 'sys/block', block), { recursive: true });
     arrays.delete(block);
   }
+  /** Writes the beginning of a superblock on a member. @param atEnd metadata 1.0, else 1.2 */
+  async function mark(member: string, atEnd: boolean): Promise<void> {
+    const disk = Object.keys(disks).find((block) => member.startsWith(block))!;
+    const device = await openBlock(disk);
+    const parts = (await readPartitions(device))?.partitions ?? [];
+    const part = parts.find(({ number }) => partitionPath(`/dev/${disk}`, number) === `/dev/${member}`) ?? { start: 0, size: device.size };
+    await device.write(MAGIC, part.start + (atEnd ? Math.floor((part.size - 8192) / 4096) * 4096 : 4096));
+    await device.close();
+  }
   async function mdadm(args: readonly string[]): Promise<string> {
     const [verb, ...rest] = args;
     const block = (rest.find((word) => word.startsWith('/dev/md')) ?? '').slice('/dev/'.length);
@@ -98,6 +110,7 @@ export function fakeMachine(disks: Readonly<Record<string, number>>, files: Read
       for (const member of members)
         if (tree(root).list(`/${placeOf(member)}`).length === 0) throw new Error(`mdadm: cannot open ${member}`);
       const name = rest.find((word) => word.startsWith('--name='))!.slice('--name='.length);
+      for (const member of members) await mark(member, rest.includes('--metadata=1.0'));
       start(block, { name, uuid: `0000000${arrays.size}:11111111:22222222:33333333`, members });
     } else if (verb === '--stop') stop(block);
     else if (verb === '--detail') {
@@ -138,3 +151,105 @@ export function fakeMachine(disks: Readonly<Record<string, number>>, files: Read
   };
   return { host, ran, protectedDisks, open: openBlock, arrays: () => arrays, leave: start };
 }
+
+interface Killed {
+  readonly host: RaidHost;
+  /** When the agent is killed. */
+  readonly killed: Promise<'killed'>;
+  /** How many changes it has made. */
+  count(): number;
+  /** What the kernel does after the end of a process. */
+  closeAll(): Promise<void>;
+}
+/** The host of an agent that is killed after so many changes: writes, and programs that it starts. The one after them never ends. */
+export function killedAfter(host: RaidHost, changes: number): Killed {
+  let count = 0;
+  const opened: Device[] = [];
+  let kill: (how: 'killed') => void;
+  const killed = new Promise<'killed'>((resolve) => (kill = resolve));
+  const changing =
+    <A extends readonly unknown[], T>(work: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      if (count >= changes) {
+        kill('killed');
+        return new Promise(() => {});
+      }
+      count++;
+      return work(...args);
+    };
+  const isRead = (args: readonly string[]): boolean => args[0] === '--detail' || args.length === 0;
+  const run = changing(host.run);
+  return {
+    killed,
+    count: () => count,
+    closeAll: async () => {
+      for (const device of opened) await device.close().catch(() => {});
+    },
+    host: {
+      ...host,
+      run: (program, args, options) => (isRead(args) ? host.run(program, args, options) : run(program, args, options)),
+      open: async (disk) => {
+        const device = await host.open(disk);
+        opened.push(device);
+        return {
+          ...device,
+          write: changing((bytes: Uint8Array, position: number) => device.write(bytes, position)),
+          zero: changing((position: number, length: number) => device.zero(position, length)),
+          command: changing((program: string, args: readonly string[]) => device.command(program, args)),
+        };
+      },
+      openToRead: async (disk) => {
+        const device = await host.openToRead(disk);
+        opened.push(device);
+        return device;
+      },
+    },
+  };
+}
+/**
+ * Kills an agent after each of its changes, one machine each, and lets `again` run in the next one. @returns the machines' states, the
+ * first of an agent that was not disturbed, and how many changes that one made
+ */
+export async function afterEachKill<M extends { readonly host: RaidHost }, S>({
+  prepare,
+  work,
+  again = work,
+  state,
+}: {
+  readonly prepare: () => Promise<M>;
+  readonly work: (host: RaidHost, machine: M) => Promise<unknown>;
+  readonly again?: (host: RaidHost, machine: M) => Promise<unknown>;
+  readonly state: (machine: M) => Promise<S>;
+}): Promise<{ readonly undisturbed: S; readonly states: readonly S[] }> {
+  const first = await prepare();
+  const whole = killedAfter(first.host, Infinity);
+  await work(whole.host, first);
+  const undisturbed = await state(first);
+  const states: S[] = [];
+  for (let changes = 0; changes < whole.count(); changes++) {
+    const machine = await prepare();
+    const agent = killedAfter(machine.host, changes);
+    const how = await Promise.race([agent.killed, work(agent.host, machine)]);
+    if (how !== 'killed') throw new Error(`the agent was not killed after ${changes} changes`);
+    await agent.closeAll();
+    await again(machine.host, machine);
+    states.push(await state(machine));
+  }
+  return { undisturbed, states };
+}
+
+/** What is on the disks at the places where something may be, and the arrays. */
+export async function stateOf(machine: FakeMachine): Promise<object> {
+  const disks: object[] = [];
+  for (const { name } of machine.host.disks().filter((disk) => !disk.name.startsWith('/dev/md'))) {
+    const device = await machine.open(name.slice('/dev/'.length));
+    const table = await readPartitions(device);
+    const hash = createHash('sha256');
+    for (const { start, size } of [{ start: 0, size: device.size }, ...(table?.partitions ?? [])])
+      for (const place of [start, start + size - EDGE]) hash.update(await device.read(place, EDGE));
+    disks.push({ name, table, sum: hash.digest('hex') });
+    await device.close();
+  }
+  return { disks, arrays: [...machine.arrays()] };
+}
+const EDGE = 64 * 1024;

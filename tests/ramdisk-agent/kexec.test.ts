@@ -12,7 +12,7 @@ type Files = Readonly<Record<string, string | Buffer>>;
 
 /** What is found on the file systems, as text. */
 async function found(...volumes: readonly Files[]): Promise<string> {
-  const mounted = volumes.map((files, at) => ({ name: `/dev/vda${at + 1}`, files: imageFiles(fileTree(files)) }));
+  const mounted = volumes.map((files, at) => ({ name: `/dev/vda${at + 1}`, uuid: null, files: imageFiles(fileTree(files)) }));
   try {
     const { path, from, initrds, commandLine, files } = await findKernel(mounted);
     const read = await Promise.all(

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../model/records';
-import { usableDisks } from '../../model/agent/root-disk';
+import { rootDisk, usableDisks } from '../../model/agent/root-disk';
 import { createPartitions, readPartitions } from '../../ramdisk-agent/disk/partitions';
 import { arraysOf, assembleArrays } from '../../ramdisk-agent/raid/arrays';
 import { applyConfiguration, createConfiguration, deleteConfiguration, fatesOf } from '../../ramdisk-agent/raid/configuration';
@@ -76,6 +76,7 @@ describe('createConfiguration', () => {
       async (machine) => {
         const device = await machine.open('sdb');
         await createPartitions(device, 'msdos', [{ start: MiB, size: MiB }], machine.host);
+        await device.write(Buffer.from('content'), MiB + 1024);
         await device.close();
       },
       config(mirror),
@@ -273,6 +274,19 @@ describe('on a machine with an array', () => {
     expect((await erasableDisks(made.host, node, usableDisks(made.host.disks(), node))).map(({ name }) => name)).toEqual(names);
     expect(mdadm(made, '--stop')).toEqual(stopped);
   });
+});
+
+it('the hint volume_name selects an array', async () => {
+  const machine = fakeMachine({ sda: 5 * GiB, sdb: 5 * GiB });
+  const { host } = machine;
+  machine.leave('md127', { name: 'root', uuid: '1', members: ['sda', 'sdb'] });
+  const nodeWith = (hints: JsonObject): JsonObject => ({ uuid: 'u', properties: { root_device: hints } });
+  const chosen = async (node: JsonObject) => {
+    const found = await rootCandidates(host, node, host.disks());
+    return 'root' in found ? found.root.name : rootDisk(found.disks, node).name;
+  };
+  expect(await chosen(nodeWith({ volume_name: 'root' }))).toBe('/dev/md127');
+  await expect(chosen(nodeWith({ volume_name: 'data' }))).rejects.toThrow('No suitable device was found for deployment using these hints');
 });
 
 it('assembleArrays starts mdadm only where udev has found a member', async () => {

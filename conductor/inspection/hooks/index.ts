@@ -11,7 +11,9 @@ const GIB = 1024 ** 3;
 
 function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDisk | undefined {
   const hints = node.properties.root_device;
-  if (hints === undefined || hints === null || Object.keys(hints).length === 0) return pluginData.root_disk as InventoryDisk | undefined;
+  // An inventory does not tell the names of arrays.
+  if (hints === undefined || hints === null || Object.keys(hints).length === 0 || Object.hasOwn(hints, 'volume_name'))
+    return pluginData.root_disk as InventoryDisk | undefined;
   const skipped = node.properties.skip_block_devices;
   try {
     const disks: readonly InventoryDisk[] = Array.isArray(inventory.disks) ? inventory.disks : [];

@@ -361,8 +361,14 @@ describe('prepare_instance_boot', () => {
     ['UEFI', {}, installs, {}],
     ['BIOS, software RAID', { ...bios, target_raid_config: mirror }, installs, { target_boot_mode: 'bios' }],
     [
-      'BIOS, software RAID with a root file system for other agents',
-      { ...bios, raid_config: mirror, instance_info: { image_rootfs_uuid: 'fs' } },
+      'BIOS, software RAID with the root file system as a property of the image',
+      { ...bios, raid_config: mirror, instance_info: { image_rootfs_uuid: '', image_properties: { rootfs_uuid: 'of Glance' } } },
+      installs,
+      { root_uuid: 'of Glance', target_boot_mode: 'bios' },
+    ],
+    [
+      'BIOS, software RAID with the root file system that the operator names',
+      { ...bios, raid_config: mirror, instance_info: { image_rootfs_uuid: 'fs', image_properties: { rootfs_uuid: 'of Glance' } } },
       installs,
       { root_uuid: 'fs', target_boot_mode: 'bios' },
     ],

@@ -1,11 +1,12 @@
 /** A machine with every kind of disk that QEMU has. It boots a ramdisk, whose agent talks to an API of the test's by QEMU's own network. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { freePort } from '../../support/free-port';
 import { consoleEnd, until } from '../../../demo/lab/machines';
@@ -76,6 +77,24 @@ export async function startImageApi(images: Readonly<Record<string, Buffer>>): P
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, posted, firstCall: () => firstCall };
+}
+
+/**
+ * Writes our ramdisk with other files in it, which are programs. A link of the ramdisk must not be one of their folders. The kernel takes archives one after the other, each from a multiple of four
+ * bytes on.
+ */
+export function overlaid(to: string, files: Readonly<Record<string, string | Buffer>>, from = join(root, '.cache/ramdisk/initrd')): void {
+  const work = mkdtempSync(join(tmpdir(), 'overlay-'));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(work, path)), { recursive: true });
+    writeFileSync(join(work, path), content, { mode: 0o755 });
+  }
+  const parents = (path: string): readonly string[] => (path.includes('/') ? [...parents(dirname(path)), dirname(path)] : []);
+  const input = [...new Set(Object.keys(files).flatMap((path) => [...parents(path), path]))].join('\n');
+  const cpio = execFileSync('cpio', ['--quiet', '-o', '-H', 'newc', '-R', '0:0'], { cwd: work, input, maxBuffer: 256 * 2 ** 20 });
+  rmSync(work, { recursive: true });
+  const whole = readFileSync(from);
+  writeFileSync(to, Buffer.concat([whole, Buffer.alloc(-whole.length & 3), cpio]));
 }
 
 interface DiskMachineOptions {

@@ -5,18 +5,19 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../../model/records';
 import { until } from '../../../demo/lab/machines';
+import { buildIpaRamdisk } from '../support/ipa-ramdisk';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
-import { diskFile, type DiskMachine, PATIENCE, startDiskMachine, startImageApi } from './disk-machine';
+import { diskFile, type DiskMachine, overlaid, PATIENCE, startDiskMachine, startImageApi } from './disk-machine';
 
 jest.setTimeout(3_600_000);
 const GiB = 2 ** 30;
@@ -25,6 +26,8 @@ const MIRROR = [{ serial: 'DISK-a' }, { serial: 'DISK-b' }];
 const OVMF = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 let folder: string;
 let image: Buffer;
+/** The same system, whose GRUB is configured as Fedora's. */
+let bls: Buffer;
 let configDrive: string;
 let reports: Server;
 let reported: string[] = [];
@@ -46,6 +49,8 @@ beforeAll(async () => {
   const env = { ...process.env, MDADM: join(root, '.cache/mdadm/sbin/mdadm') };
   await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), raw, url, 'mirrored'], { env });
   image = readFileSync(raw);
+  await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), `${raw}.bls`, url, 'mirrored'], { env: { ...env, BLS: '1' } });
+  bls = readFileSync(`${raw}.bls`);
   const content = join(folder, 'drive');
   mkdirSync(join(content, 'openstack/latest'), { recursive: true });
   writeFileSync(join(content, 'openstack/latest/meta_data.json'), '{"uuid":"of the instance"}');
@@ -84,13 +89,19 @@ const started: DiskMachine[] = [];
 afterEach(async () => {
   for (const machine of started.splice(0)) await machine.stop().catch(() => undefined);
 });
-async function ramdisk(firmware: Firmware, place: string, disks: readonly string[]): Promise<Ramdisk> {
-  const machine = await startDiskMachine(await startImageApi({ image }), {
+async function ramdisk(
+  firmware: Firmware,
+  place: string,
+  disks: readonly string[],
+  more: { readonly disks?: Readonly<Record<string, readonly string[]>>; readonly initrd?: string } = {},
+): Promise<Ramdisk> {
+  const machine = await startDiskMachine(await startImageApi({ image, bls }), {
     ...bare(place, disks),
     words: ['ipa-disk-wait-attempts=1'],
     more: firmwareArguments(firmware, place),
+    ...more,
   });
-  started.push(machine);
+  if (!more.initrd) started.push(machine);
   await machine.waitFor('/v1/heartbeat/u');
   return {
     ...machine,
@@ -104,9 +115,11 @@ async function ramdisk(firmware: Firmware, place: string, disks: readonly string
     },
   };
 }
-async function writeTo(machine: Ramdisk, node: JsonObject): Promise<JsonObject> {
-  const sum = createHash('sha256').update(image).digest('hex');
-  const info = { id: 'i', urls: [`${machine.url}/images/image`], disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum };
+async function writeTo(machine: Ramdisk, node: JsonObject, name: 'image' | 'bls' = 'image'): Promise<JsonObject> {
+  const sum = createHash('sha256')
+    .update(name === 'image' ? image : bls)
+    .digest('hex');
+  const info = { id: 'i', urls: [`${machine.url}/images/${name}`], disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum };
   return machine.step('deploy', 'write_image', node, { image_info: info, configdrive: configDrive });
 }
 /** Starts the machine from these disks, and returns what its system reports. */
@@ -135,6 +148,20 @@ async function boot(firmware: Firmware, place: string, disks: readonly string[])
     machine.kill('SIGKILL');
     await ended;
   }
+}
+
+/** What the real agent's functions answer (real-raid.py), on a machine with these disks. */
+async function realAgent(place: string, asked: readonly (string | JsonObject)[]): Promise<readonly JsonObject[]> {
+  const initrd = join(place, 'real-initrd');
+  const program = readFileSync(join(__dirname, 'real-raid.py'));
+  overlaid(initrd, { 'opt/agent/ironic_python_agent/cmd/agent.py': program }, await buildIpaRamdisk());
+  const words = [`raid=${Buffer.from(JSON.stringify(asked)).toString('base64')}`];
+  const machine = await startDiskMachine(null, { ...bare(place, Object.keys(DISKS)), initrd, memoryMiB: 3072, words });
+  started.push(machine);
+  if (machine.process.exitCode === null) await once(machine.process, 'exit');
+  const answers = [...machine.console().matchAll(/^real: (\{.*\})\r?$/gm)].map(([, text]) => JSON.parse(text!) as JsonObject);
+  if (answers.length < asked.length) throw new Error(machine.console().slice(-3000));
+  return answers;
 }
 
 const mirror = { controller: 'software', raid_level: '1', size_gb: 1, volume_name: 'root', is_root_volume: true };
@@ -166,12 +193,8 @@ describe('arrays that earlier users left', () => {
     execFileSync('sh', ['-c', `blkid -p -o export ${place.join(' ')} ${diskFile(folder, name)} || true`]).toString();
   beforeAll(async () => {
     place = mkdtempSync(join(folder, 'left-'));
-    writeFileSync(join(place, 'init'), LEAVE, { mode: 0o755 });
-    const cpio = execFileSync('cpio', ['--quiet', '-o', '-H', 'newc', '-R', '0:0'], { cwd: place, input: 'init\n' });
-    const first = readFileSync(join(root, '.cache/ramdisk/initrd'));
     const initrd = join(place, 'initrd');
-    // The kernel looks for a second archive at a multiple of four.
-    writeFileSync(initrd, Buffer.concat([first, Buffer.alloc(-first.length & 3), cpio]));
+    overlaid(initrd, { init: LEAVE });
     for (const name of ['a', 'b', 'c']) {
       writeFileSync(diskFile(folder, name), '');
       truncateSync(diskFile(folder, name), 256 * 2 ** 20);
@@ -199,6 +222,119 @@ describe('arrays that earlier users left', () => {
     expect(typeOf('a')).not.toContain('linux_raid_member');
     expect(typeOf('c')).toBe('');
     expect(typeOf('c', '-O', '1048576')).toBe('');
+  });
+});
+
+/** The programs with their libraries, and the modules with those that they need, in the order of loading. */
+function withPrograms(programs: readonly string[], modules: readonly string[]) {
+  const files: Record<string, Buffer> = {};
+  for (const program of programs) {
+    const libraries = execFileSync('sh', ['-c', `ldd ${program} | grep -oE '/[^ ]+'`], { encoding: 'utf8' });
+    files[`bin/${basename(program)}`] = readFileSync(program);
+    for (const path of libraries.split('\n').filter(Boolean)) files[path.slice(1)] = readFileSync(path);
+  }
+  const kernel = join(root, '.cache/kernel');
+  const [version] = readdirSync(join(kernel, 'lib/modules'));
+  const shown = modules.flatMap((module) =>
+    execFileSync('/sbin/modprobe', ['-d', kernel, '-S', version!, '--show-depends', module], { encoding: 'utf8' }).split('\n'),
+  );
+  const paths = [...new Set(shown.flatMap((line) => /^insmod (\S+)/.exec(line)?.[1] ?? []))];
+  for (const [index, path] of paths.entries()) files[`more/${String(index).padStart(3, '0')}.ko`] = readFileSync(path);
+  return files;
+}
+/**
+ * A mirror with LVM, whose volume is encrypted by LUKS and has a file system, and a disk of bcache. They are in use when the agent starts,
+ * although its ramdisk has nothing that starts LVM, LUKS or bcache.
+ */
+const USE = `#!/bin/sh
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /run /tmp /etc/lvm
+modprobe -a virtio_pci virtio_blk raid1 dm_mod
+for module in /more/*.ko; do insmod $module 2> /dev/null; done
+sleep 2
+echo | mdadm --create /dev/md0 --run --metadata=1.2 --level=1 --raid-devices=2 /dev/vda /dev/vdb
+no='activation/udev_sync=0 activation/udev_rules=0 devices/use_devicesfile=0 global/use_lvmlockd=0'
+lvm pvcreate --config "$no" /dev/md0
+lvm vgcreate --config "$no" volumes /dev/md0
+lvm lvcreate --config "$no" -Zn -Wn -n system -L 100M volumes
+echo secret > /tmp/key
+cryptsetup luksFormat -q --type luks1 --pbkdf-force-iterations 1000 --disable-locks /dev/mapper/volumes-system /tmp/key
+cryptsetup open --disable-locks --key-file /tmp/key /dev/mapper/volumes-system secret && mkfs.vfat /dev/mapper/secret
+make-bcache -B /dev/vdc
+echo /dev/vdc > /sys/fs/bcache/register
+sleep 1
+exec /init-itself
+`;
+describe('what is in use on the disks', () => {
+  let place: string;
+  let machine: Ramdisk;
+  const paths = (name: string, serial: string, wwn: string): readonly string[] =>
+    [1, 2].flatMap((path) => [
+      `virtio-scsi-pci,id=${name}-bus${path}`,
+      `scsi-hd,bus=${name}-bus${path}.0,drive=${name}${path === 1 ? '' : '-2'},serial=${serial},wwn=${wwn},share-rw=on`,
+    ]);
+  const used = {
+    ...Object.fromEntries(['a', 'b', 'c'].map((name) => [name, DISKS[name]!])),
+    left: paths('left', 'MULTI1', '0x5000c500a1b2c3e1'),
+    right: paths('right', 'MULTI2', '0x5000c500a1b2c3e2'),
+  };
+  const MULTIPATH = [{ wwn: '0x5000c500a1b2c3e1' }, { wwn: '0x5000c500a1b2c3e2' }];
+  const found = (name: string): string =>
+    execFileSync('sh', ['-c', `blkid -p -o export ${diskFile(place, name)} || true`])
+      .toString()
+      .replaceAll('\n', ' ');
+  beforeAll(async () => {
+    place = mkdtempSync(join(folder, 'used-'));
+    for (const name of Object.keys(used)) {
+      writeFileSync(diskFile(place, name), '');
+      truncateSync(diskFile(place, name), 1.25 * GiB);
+    }
+    const programs = ['/sbin/lvm', '/sbin/cryptsetup', '/usr/sbin/make-bcache'];
+    const modules = ['dm_crypt', 'xts', 'cbc', 'algif_skcipher', 'algif_hash', 'bcache'];
+    const initrd = join(place, 'initrd');
+    const itself = readFileSync(join(root, 'ramdisk-agent/build/init'));
+    overlaid(initrd, { init: USE, 'init-itself': itself, ...withPrograms(programs, modules) });
+    machine = await ramdisk('bios', place, [], { disks: used, initrd });
+  });
+  afterAll(() => machine.end());
+  const node = (more: JsonObject = {}): JsonObject => ({ uuid: 'u', properties: {}, driver_internal_info: {}, ...more });
+
+  it('bcache is not in the ramdisk; an extended one that uses a disk by it is told so, and the disk stays', async () => {
+    expect(readFileSync(join(root, 'ramdisk-agent/build/modules.txt'), 'utf8')).not.toContain('bcache');
+    const properties = { skip_block_devices: [...MIRROR, ...MULTIPATH] };
+    const refused = await machine.step('clean', 'erase_devices_metadata', node({ properties }));
+    expect(refused).toMatchObject({ command_status: 'FAILED' });
+    expect(JSON.stringify(refused['command_error'])).toContain('/dev/vdc is in use by /dev/bcache0, which the agent cannot stop');
+    expect(found('c')).toContain('TYPE=bcache');
+  });
+
+  it('LUKS on LVM on an array is stopped, and wiped', async () => {
+    expect(found('a')).toContain('TYPE=linux_raid_member');
+    const properties = { skip_block_devices: [{ serial: 'DISK-c' }, ...MULTIPATH] };
+    expect(await machine.step('clean', 'delete_configuration', node({ properties }))).toMatchObject(succeeded);
+    const said = machine.console();
+    expect(said).toMatch(
+      /Stopping \/dev\/dm-\d+, which uses \/dev\/dm-\d+[^]*Stopping \/dev\/dm-\d+, which uses \/dev\/md0[^]*Stopping \/dev\/md0/,
+    );
+    expect([found('a').trim(), found('b').trim()]).toEqual(['', '']);
+  });
+
+  it('an array of multipath devices is made, and deleted', async () => {
+    const disks = MULTIPATH;
+    const target = { logical_disks: [{ ...mirror, physical_disks: disks }] };
+    const wanted = node({ target_raid_config: target, properties: { capabilities: 'boot_mode:bios' } });
+    expect(await machine.step('clean', 'create_configuration', wanted)).toMatchObject({
+      ...succeeded,
+      command_result: { clean_result: target },
+    });
+    expect(machine.console()).toMatch(/Created \/dev\/md0 on \/dev\/dm-\d+, \/dev\/dm-\d+/);
+    for (const name of ['left', 'right']) expect(found(name)).toContain('PTTYPE=dos');
+    const properties = { skip_block_devices: [{ serial: 'DISK-c' }] };
+    expect(await machine.step('clean', 'delete_configuration', node({ properties }))).toMatchObject(succeeded);
+    expect([found('left').trim(), found('right').trim()]).toEqual(['', '']);
   });
 });
 
@@ -231,7 +367,7 @@ describe.each<[Firmware, string]>([
     expect(applied).toMatchObject({ ...succeeded, command_result: { deploy_result: wanted } });
     const hardware = (await machine.command('poll.get_hardware_info', {}))['command_result'] as { disks: readonly JsonObject[] };
     expect(hardware.disks.map(({ name }) => name)).toEqual(['/dev/md0', '/dev/vda', '/dev/vdb', '/dev/vdc', '/dev/vdd']);
-    const written = await writeTo(machine, node);
+    const written = await writeTo(machine, node, firmware === 'bios' && label === 'gpt' ? 'bls' : 'image');
     expect(written).toMatchObject({
       ...succeeded,
       command_result: { deploy_result: { result: expect.stringContaining('/dev/md0') as string } },
@@ -250,6 +386,49 @@ describe.each<[Firmware, string]>([
     expect(report).toMatch(/^configdrive=\/dev\/md\d+p2$/m);
     expect(report).toContain('file=./openstack/latest/meta_data.json');
   });
+
+  if (firmware === 'uefi') {
+    it('the real agent reads and deletes these arrays, and ours deploys to its arrays and deletes them', async () => {
+      const copies = mkdtempSync(join(folder, 'copies-'));
+      for (const name of Object.keys(DISKS)) execFileSync('cp', ['--sparse=always', diskFile(place, name), diskFile(copies, name)]);
+      copyFileSync(join(place, 'vars.fd'), join(copies, 'vars.fd'));
+      const theirs = { ...mirror, physical_disks: MIRROR, volume_name: 'theirs', is_root_volume: false };
+      const striped = { ...theirs, raid_level: '0', size_gb: 'MAX', volume_name: 'striped' };
+      const node = nodeWith(firmware, label, theirs, striped);
+      const [before, deleted, after, created, made] = await realAgent(copies, ['read', { delete: node }, 'read', { create: node }, 'read']);
+      expect(before).toMatchObject({
+        arrays: {
+          root: { components: ['/dev/vda1', '/dev/vdb1'], holders: ['/dev/vda', '/dev/vdb'], is_md: true },
+          esp: { components: ['/dev/vda2', '/dev/vdb2'], holders: ['/dev/vda', '/dev/vdb'], is_md: true },
+        },
+        scanned: 2,
+        esp: true,
+      });
+      expect(deleted).toEqual({ deleted: null });
+      expect(after).toEqual({ arrays: {}, scanned: 0, esp: false });
+      expect(created).toEqual({ created: node['target_raid_config'] });
+      expect(Object.keys(made!['arrays'] as JsonObject).sort()).toEqual(['striped', 'theirs']);
+
+      const machine = await ramdisk(firmware, copies, Object.keys(DISKS));
+      expect(await machine.step('clean', 'create_configuration', node)).toMatchObject({
+        command_status: 'FAILED',
+        command_error: {
+          details: expect.stringContaining('Partitions detected on devices /dev/vda, /dev/vdb during RAID config') as string,
+        },
+      });
+      const hinted = { ...node, properties: { ...(node['properties'] as JsonObject), root_device: { volume_name: 'theirs' } } };
+      const written = await writeTo(machine, hinted);
+      expect(written).toMatchObject({
+        ...succeeded,
+        command_result: { deploy_result: { result: expect.stringMatching(/written to device \/dev\/md\d/) as string } },
+      });
+      expect(await machine.command('image.install_bootloader', { root_uuid: null, target_boot_mode: firmware })).toMatchObject(succeeded);
+      expect(await machine.step('clean', 'delete_configuration', node)).toMatchObject(succeeded);
+      await machine.end();
+      for (const name of ['a', 'b'])
+        expect(() => execFileSync('blkid', ['-p', diskFile(copies, name)])).toThrow(expect.objectContaining({ status: 2 }) as Error);
+    });
+  }
 
   it('the agent finds the array although a member is missing, and removes what is left', async () => {
     const machine = await ramdisk(firmware, place, ['b']);

@@ -54,7 +54,7 @@ cp "$project/ramdisk-agent/build/multipath.conf" "$tree/etc/multipath.conf"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
 
 modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng virtio_scsi sd_mod ahci nvme megaraid_sas mptsas xhci_pci usb_storage
-  dm_multipath dm_service_time scsi_dh_alua sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
+  dm_multipath dm_service_time scsi_dh_alua md_mod raid0 raid1 raid10 raid456 sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
 load=$tree/etc/modules.load
 for module in "${modules[@]}"; do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true

@@ -32,6 +32,7 @@ module.exports = [
   'hostile/screens',
   'hostile/secrets',
   'hostile/uploads',
+  'ramdisk-agent/raid-killed',
   'store/backup/backup',
   'store/embedded/embedded',
 ].map((name) => path.join(TESTS, `${name}.test.ts`));
