@@ -1,4 +1,4 @@
-/** What makes each disk of an array bootable. tests/lab/deployment/software-raid.test.ts boots from them. */
+/** What makes each disk of an array bootable. tests/lab/disks/software-raid.test.ts boots from them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../model/records';

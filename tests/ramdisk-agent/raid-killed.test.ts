@@ -1,6 +1,6 @@
 /**
  * An agent that is killed after any of its changes: a second one does the work again, or says why not. It never takes half for the whole.
- * tests/lab/deployment/software-raid-flow.test.ts kills a real one.
+ * tests/lab/disks/software-raid-flow.test.ts kills a real one.
  */
 import { readdirSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';

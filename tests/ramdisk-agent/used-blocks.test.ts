@@ -1,4 +1,4 @@
-/** Superblocks as mkfs writes them, and lists as partclone writes them: tests/lab/deployment/used-blocks.test.ts has the real ones. */
+/** Superblocks as mkfs writes them, and lists as partclone writes them: tests/lab/disks/used-blocks.test.ts has the real ones. */
 import { writeFileSync } from 'node:fs';
 import { silentLog } from '../../model/log';
 import type { Device } from '../../ramdisk-agent/disk/device';

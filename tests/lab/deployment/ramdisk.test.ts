@@ -17,7 +17,7 @@ import { freePort } from '../../support/free-port';
 import { BMC_MAC, startIpmiSim, type IpmiSim } from '../../../demo/lab/ipmi-sim';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
-import { diskFile, DISKS, type DiskMachine, GiB, MAC, PATIENCE, startDiskMachine, startImageApi } from './disk-machine';
+import { diskFile, DISKS, type DiskMachine, GiB, MAC, PATIENCE, startDiskMachine, startImageApi } from '../disks/disk-machine';
 
 const MiB = 2 ** 20;
 const BMC_ADDRESS = '127.0.0.9';
