@@ -40,7 +40,7 @@ export const METRICS = {
   bloomery_health_nodes: { kind: 'gauge', help: 'Nodes by their worst alert that is not masked: ok, warning, critical. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['health'] },
   bloomery_health_alerts: { kind: 'gauge', help: 'Open alerts about nodes. `source`: sensor, system, log, hardware, state, report. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['severity', 'source', 'masked'] },
 
-  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
+  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address), recorder (a second recorder of a node wanted to register) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
   bloomery_workers_in_use: { kind: 'gauge', help: 'Workers in use.', labels: [] },
   bloomery_workers_refused_total: { kind: 'counter', help: 'Requests for work refused with 503, because all workers were in use or the conductor was stopping.', labels: [] },
