@@ -8,9 +8,10 @@
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { API, isWrittenByUs, nodeUuidOf, staleText, writeHost, type Host, type ListedRecord, type WriterParts } from './host-writer';
+import { watchMembers } from './crd-members';
 import { KubernetesError, type KubernetesObject } from './kubernetes';
 
-interface SyncParts extends WriterParts {
+interface SyncParts extends Omit<WriterParts, 'members'> {
   /** Undefined: all. */
   readonly namespaces: readonly string[] | undefined;
   readonly intervalMs: number;
@@ -70,18 +71,20 @@ async function listHosts({ kubernetes, namespaces, signal }: SyncParts): Promise
   return hosts;
 }
 
+const newState = (): State => ({
+  hosts: new Map(),
+  listedAt: -Infinity,
+  records: [],
+  recordsAt: 0,
+  written: new Map(),
+  held: new Map(),
+  strangers: new Set(),
+});
+
 export function createHardwareSync(parts: SyncParts): HardwareSync {
   const { records, intervalMs, relistMs, clock, random, log, signal } = parts;
   const now = (): number => clock.monotonic?.() ?? clock.now();
-  const state: State = {
-    hosts: new Map(),
-    listedAt: -Infinity,
-    records: [],
-    recordsAt: 0,
-    written: new Map(),
-    held: new Map(),
-    strangers: new Set(),
-  };
+  const state = newState();
   let lastMessage = '';
   const logOnce = (level: 'info' | 'warn', message: string): void => {
     if (message !== lastMessage) log[level](message);
@@ -93,7 +96,11 @@ export function createHardwareSync(parts: SyncParts): HardwareSync {
   const keyOf = (host: Host, record: ListedRecord | undefined): string =>
     [host.uid, host.data, record?.digest, record?.recorded_at, record?.stale === true ? staleText(record, ageOf(record)) : ''].join(' ');
 
+  const crds = watchMembers(parts.kubernetes, signal);
+  const writer: WriterParts = { ...parts, members: crds.members };
   async function relist(): Promise<void> {
+    // With other members, all hosts are to be written again.
+    if (await crds.read()) state.written.clear();
     state.hosts = await listHosts(parts);
     state.listedAt = now();
     state.held.clear();
@@ -129,7 +136,7 @@ export function createHardwareSync(parts: SyncParts): HardwareSync {
       for (let next = due.pop(); next && !signal.aborted; next = due.pop()) {
         const { key, host, record, wanted } = next;
         try {
-          if (await writeHost(parts, host, record, record ? ageOf(record) : 0)) {
+          if (await writeHost(writer, host, record, record ? ageOf(record) : 0)) {
             state.written.set(key, wanted);
             written++;
           } else state.held.set(key, wanted);

@@ -7,6 +7,7 @@ import type { Clock } from '../model/clock';
 import { digestOf } from '../model/hardware-records';
 import { isObject, objectOf } from '../model/json';
 import type { Json, JsonObject } from '../model/records';
+import { fitting, type CrdMembers } from './crd-members';
 import { detailsOfInspection, linksDown, withRecord, type HardwareDetails } from './hardware-details';
 import type { Kubernetes, KubernetesObject } from './kubernetes';
 
@@ -112,16 +113,25 @@ export function nodeUuidOf(host: KubernetesObject): string | undefined {
 export interface WriterParts {
   readonly records: Records;
   readonly kubernetes: Kubernetes;
+  /** Of the cluster's CRDs, at the last list of hosts. */
+  readonly members: () => CrdMembers;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 /** What metal3 should have, for a record that is new. */
-async function detailsOf({ records, signal }: WriterParts, host: Host, data: KubernetesObject | undefined, seen: KubernetesObject) {
+async function detailsOf(
+  { records, members, signal }: WriterParts,
+  host: Host,
+  data: KubernetesObject | undefined,
+  seen: KubernetesObject,
+) {
   const record = await records.hardware(host.nodeUuid, signal);
   if (!record) return undefined;
   const inspection = await records.inspection(host.nodeUuid, signal);
   const known = objectOf(data ? objectOf(data['spec'])['hardware'] : statusOf(seen)['hardware']) as HardwareDetails;
-  return { details: withRecord(inspection ? detailsOfInspection(inspection) : known, record), down: linksDown(record) };
+  const details = withRecord(inspection ? detailsOfInspection(inspection) : known, record);
+  const { data: ofData, status: ofStatus } = members();
+  return { details: fitting(details, data ? ofData : ofStatus) as HardwareDetails, down: linksDown(record) };
 }
 /** Writes HardwareData. @returns the hardware that it has now: what somebody else changed since stays until the record changes */
 async function writeData(
@@ -168,9 +178,14 @@ async function applyData(
   return objectOf(applied['spec'])['hardware'];
 }
 /** Hardware and condition are applied together, because what a manager leaves out is removed. */
-async function writeStatus({ kubernetes, clock, signal }: WriterParts, seen: KubernetesObject, hardware: Json, tell: Told): Promise<void> {
+async function writeStatus(
+  { kubernetes, members, clock, signal }: WriterParts,
+  seen: KubernetesObject,
+  hardware: Json,
+  tell: Told,
+): Promise<void> {
   const before = conditionsOf(seen).find(({ type }) => type === CONDITION);
-  const hasConditions = conditionsOf(seen).length > 0;
+  const hasConditions = members().hasConditions ?? conditionsOf(seen).length > 0;
   const isTold = !hasConditions || (['status', 'reason', 'message'] as const).every((name) => before?.[name] === tell[name]);
   const current = statusOf(seen)['hardware'];
   if (isTold && digestOf(objectOf(current)) === digestOf(objectOf(hardware))) return;

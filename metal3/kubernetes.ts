@@ -37,7 +37,13 @@ export interface Kubernetes {
   list(path: string, metadata: boolean, signal: AbortSignal): AsyncGenerator<KubernetesObject>;
   /** Server-side apply, forced: fields that this manager no longer names, and nobody else has set, are removed. */
   apply(path: string, content: JsonObject, signal: AbortSignal): Promise<KubernetesObject>;
+  /** A document with an entity tag. `unchanged`: it is that of the tag. Undefined: there is none, or the account may not read it. */
+  document(path: string, tag: string | undefined, signal: AbortSignal): Promise<TaggedDocument | 'unchanged' | undefined>;
   close(): Promise<void>;
+}
+interface TaggedDocument {
+  readonly tag: string | undefined;
+  readonly body: Json;
 }
 
 /** etcd has objects of up to 1.5 MiB; a page of hosts with their hardware is some MiB. */
@@ -71,6 +77,7 @@ interface Asked {
   readonly path: string;
   readonly accept?: string;
   readonly content?: JsonObject;
+  readonly tag?: string | undefined;
 }
 export function createKubernetes({ url, tokenFile, caFile, manager }: KubernetesSetup): Kubernetes {
   const base = url.replace(/(?<!\/)\/+$/, '');
@@ -82,13 +89,14 @@ export function createKubernetes({ url, tokenFile, caFile, manager }: Kubernetes
     connections: CONNECTIONS,
   });
 
-  async function ask({ method, path, accept = 'application/json', content }: Asked, signal: AbortSignal): Promise<Json> {
+  async function exchange({ method, path, accept = 'application/json', content, tag }: Asked, signal: AbortSignal) {
     const limited = timeoutSignal(TIMEOUT_MS, signal);
     const headers = {
       accept,
       authorization: `Bearer ${token()}`,
       // JSON is YAML.
       ...(content ? { 'content-type': 'application/apply-patch+yaml' } : {}),
+      ...(tag === undefined ? {} : { 'if-none-match': tag }),
     };
     const sent = content ? { body: JSON.stringify(content) } : {};
     const answer = await request(`${base}${path}`, { dispatcher: agent, method, headers, signal: limited, ...sent }).catch(
@@ -98,9 +106,11 @@ export function createKubernetes({ url, tokenFile, caFile, manager }: Kubernetes
     );
     const bytes = await bytesOf(answer.body);
     const body = await parseJson(bytes, LIMITS).catch(() => undefined);
-    if (answer.statusCode >= 300) throw new KubernetesError(answer.statusCode, messageOf(body, answer.statusCode));
-    return body;
+    const status = answer.statusCode;
+    if (status >= 300 && !(status === 304 && tag !== undefined)) throw new KubernetesError(status, messageOf(body, status));
+    return { status, tag: [answer.headers['etag']].flat()[0], body };
   }
+  const ask = async (asked: Asked, signal: AbortSignal): Promise<Json> => (await exchange(asked, signal)).body;
   const objectOf = (body: Json): KubernetesObject => {
     if (isNamed(body)) return body;
     throw new Error('the Kubernetes API answers without an object');
@@ -120,8 +130,9 @@ export function createKubernetes({ url, tokenFile, caFile, manager }: Kubernetes
         const search = new URLSearchParams({ limit: String(PAGE), ...(rest === '' ? {} : { continue: rest as string }) });
         const page = await ask({ method: 'GET', path: `${path}?${search.toString()}`, accept }, signal);
         const { items, metadata: about } = (isObject(page) ? page : {}) as { readonly items?: Json; readonly metadata?: Json };
-        if (!Array.isArray(items)) throw new Error('the Kubernetes API answers without a list');
-        yield* items.filter(isNamed);
+        // A list of metadata without any object is null.
+        if (items !== null && !Array.isArray(items)) throw new Error('the Kubernetes API answers without a list');
+        yield* (items ?? []).filter(isNamed);
         rest = isObject(about) ? about['continue'] : undefined;
         if (typeof rest !== 'string' || rest === '') return;
       }
@@ -129,6 +140,15 @@ export function createKubernetes({ url, tokenFile, caFile, manager }: Kubernetes
     async apply(path, content, signal) {
       const search = new URLSearchParams({ fieldManager: manager, force: 'true' });
       return objectOf(await ask({ method: 'PATCH', path: `${path}?${search.toString()}`, content }, signal));
+    },
+    async document(path, known, signal) {
+      try {
+        const { status, tag, body } = await exchange({ method: 'GET', path, tag: known }, signal);
+        return status === 304 ? 'unchanged' : { tag, body };
+      } catch (error) {
+        if (error instanceof KubernetesError && (error.status === 403 || error.status === 404)) return undefined;
+        throw error;
+      }
     },
     close: () => agent.destroy(),
   };

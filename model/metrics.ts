@@ -43,7 +43,7 @@ export const METRICS = {
   bloomery_bmc_events_total: { kind: 'counter', help: 'Requests of BMCs with events. `outcome`: read (the machine is read), dropped (there were too many, or the node cannot be read) or refused (the key is wrong).', labels: ['outcome'] },
   bloomery_health_alerts_left_out: { kind: 'gauge', help: 'Open alerts that the metric with the names of machines leaves out, because there are too many. The newest critical ones come first in it. Of all conductors and equal in each of them, so use `max without (instance)`.', labels: [] },
 
-  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
+  bloomery_agent_requests_refused_total: { kind: 'counter', help: 'Lookups, heartbeats and inventories that the server refused. `reason`: source (they came from another address than the agent has), callback (the agent named another address), recorder (a second recorder of a node wanted to register) or agent (its token, version or address is not that of the agent that the node waits for).', labels: ['reason'] },
   bloomery_workers: { kind: 'gauge', help: 'Maximum number of concurrent workers ([conductor]workers_pool_size).', labels: [] },
   bloomery_workers_in_use: { kind: 'gauge', help: 'Workers in use.', labels: [] },
   bloomery_workers_refused_total: { kind: 'counter', help: 'Requests for work refused with 503, because all workers were in use or the conductor was stopping.', labels: [] },

@@ -218,6 +218,7 @@ export const POLICIES: readonly PolicyRow[] = [
   { name: 'baremetal:node:health:clear', check: OWNER_MEMBERS, scopes: BOTH, help: 'Clear an alert about a node.', ours: true },
   { name: 'baremetal:node:hardware:get', check: OWNER_READERS, scopes: BOTH, help: 'Read the hardware records of a node, and their changes.', ours: true },
   { name: 'baremetal:node:hardware:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of recorders.', ours: true },
+  { name: 'baremetal:node:hardware:register', check: any(SYSTEM_MEMBER, SYSTEM_SERVICE, 'role:recorder'), scopes: ANY, help: 'Register recorders of deployed hosts, which get tokens of their own.', ours: true },
   { name: 'baremetal:node:hardware:push', check: '', scopes: ANY, help: 'Hardware records of recorders, which have a token of their own.', ours: true },
   { name: 'baremetal:node:resident_agent:get', check: OWNER_READERS, scopes: BOTH, help: 'See the agent in the deployed system of a node.', ours: true },
   { name: 'baremetal:node:resident_agent:token', check: OWNER_ADMINS, scopes: BOTH, help: 'Create and revoke the tokens of agents in deployed systems.', ours: true },

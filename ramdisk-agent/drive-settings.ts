@@ -43,8 +43,8 @@ export function settingsOnDrive(path: string, key: string): DriveSettings {
 }
 
 /** Throws an Error unless the option is a URL, or is not given. */
-export function checkUrl(url: string | undefined): void {
-  if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new Error(`--url is http://… or https://…, not "${url}"`);
+export function checkUrl(name: string, url: string | undefined): void {
+  if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) throw new Error(`--${name} is http://… or https://…, not "${url}"`);
 }
 
 /** The options of a program that reads the config drive. */
@@ -61,7 +61,7 @@ export function identityFrom({ url: givenUrl, node: givenNode, 'token-file': fil
   const url = givenUrl ?? settings.url;
   const node = givenNode === 'auto' ? settings.node : givenNode;
   const token = file === undefined ? settings.token : readGiven('token-file', file).trim();
-  checkUrl(givenUrl);
+  checkUrl('url', givenUrl);
   if (token === '') throw new Error(`--token-file: ${file} is empty`);
   const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
   if (url === undefined || node === undefined || token === undefined || missing !== undefined)

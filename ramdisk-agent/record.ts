@@ -4,7 +4,10 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { checkUrl, identityFrom, LEAST_INTERVAL, MAX_INTERVAL, readGiven, settingsOnDrive, type Identity } from './drive-settings';
 import { reasonOf } from '../model/errors';
-import { tree } from './system/tree';
+import type { HardwareRecord } from '../model/hardware-records';
+import type { JsonObject } from '../model/records';
+import { claimOf, registered } from './system/registration';
+import { tree, type Tree } from './system/tree';
 import { consoleLog } from './log';
 import { cached, readHardware } from './record-hardware';
 import { keepPushing, pushOnce, type Recording } from './recorder';
@@ -16,6 +19,9 @@ const HELP = `bloomery-agent record: tells the bare metal service what hardware 
   --node UUID          of this host's node; auto (default): what the config drive says
   --token-file FILE    with the token for this node, read before each push (default: the config drive has it)
   --config-drive PATH  a device, an image, or the folder where it is mounted (default: /dev/disk/by-label/config-2)
+  --bootstrap-file FILE with a token that registers this host, which then gets one of its own: if neither of the above has one
+  --bootstrap-url URL  of the service for such a host, if neither --url nor the config drive says it
+  --identity-file FILE where a registered host keeps its token (default: /var/lib/bloomery-recorder/identity.json)
   --ca FILE            certificates of the authorities to trust, PEM (default: the usual ones)
   --interval SECONDS   between two pushes (default: what the config drive says, else 300)
   --jitter PART        of the interval by which it varies, from 0 to 1 (default: 0.3)
@@ -29,6 +35,9 @@ export const RECORD_OPTIONS = {
   node: { type: 'string', default: 'auto' },
   'token-file': { type: 'string' },
   'config-drive': { type: 'string', default: '/dev/disk/by-label/config-2' },
+  'bootstrap-file': { type: 'string' },
+  'bootstrap-url': { type: 'string' },
+  'identity-file': { type: 'string', default: '/var/lib/bloomery-recorder/identity.json' },
   ca: { type: 'string' },
   interval: { type: 'string' },
   jitter: { type: 'string', default: '0.3' },
@@ -46,6 +55,47 @@ function numberOf(name: string, text: string, least: number, most: number): numb
   return value;
 }
 
+interface Given {
+  readonly url?: string | undefined;
+  readonly node: string;
+  readonly 'token-file'?: string | undefined;
+  readonly 'config-drive': string;
+  readonly 'bootstrap-file'?: string | undefined;
+  readonly 'bootstrap-url'?: string | undefined;
+  readonly 'identity-file': string;
+}
+/** The token of the options or of the config drive; if there is none, and the options say so, that of a registration. */
+function identityOf(
+  given: Given,
+  { host, read, trust, signal }: Pick<Recording, 'read' | 'trust' | 'signal'> & { readonly host: Tree },
+): Pick<Recording, 'identity' | 'pushed'> {
+  const { url, node, 'token-file': token, 'config-drive': drive, 'bootstrap-file': bootstrap, 'identity-file': file } = given;
+  const told = (): Identity => identityFrom(given, KEY);
+  if (bootstrap === undefined || node !== 'auto' || token !== undefined) return { identity: async () => told() };
+  const urlNow = (): string => {
+    const found = url ?? settingsOnDrive(drive, KEY).url ?? given['bootstrap-url'];
+    if (found === undefined) throw new Error(`--bootstrap-url is not given, and the config drive (${drive}) does not say the URL`);
+    return found;
+  };
+  const addresses = async (): Promise<readonly string[]> => {
+    const { interfaces } = await read();
+    return (Array.isArray(interfaces) ? interfaces : []).flatMap(({ mac_address: mac }: JsonObject) =>
+      typeof mac === 'string' ? [mac] : [],
+    );
+  };
+  const own = registered({
+    url: urlNow,
+    bootstrap: () => readGiven('bootstrap-file', bootstrap),
+    claim: async () => claimOf(host, await addresses()),
+    file,
+    trust,
+    signal,
+  });
+  const identity = async (): Promise<Identity> =>
+    settingsOnDrive(drive, KEY).token === undefined ? { url: urlNow(), ...(await own.identity()) } : told();
+  return { identity, pushed: own.pushed };
+}
+
 /** @param words the command line behind `record` */
 export async function record(words: readonly string[]): Promise<void> {
   const { values: given } = parseArgs({ args: [...words], options: RECORD_OPTIONS });
@@ -54,33 +104,35 @@ export async function record(words: readonly string[]): Promise<void> {
     return;
   }
   const drive = given['config-drive'];
-  const identity = async (): Promise<Identity> => identityFrom(given, KEY);
   const interval =
     given.interval === undefined
       ? (settingsOnDrive(drive, KEY).interval ?? 300)
       : numberOf('interval', given.interval, LEAST_INTERVAL, MAX_INTERVAL);
-  checkUrl(given.url);
+  checkUrl('url', given.url);
+  checkUrl('bootstrap-url', given['bootstrap-url']);
   const host = tree(given.root);
   // With a wrong root, all hardware would seem to be gone.
   if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is not the root of a host: it has no sys/class`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const runCached = cached((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);
+  const trust = { insecure: false, ca: given.ca === undefined ? undefined : readGiven('ca', given.ca) };
+  const read = (): Promise<HardwareRecord> =>
+    readHardware({
+      tree: host,
+      run: runCached,
+      addresses: () => ({}),
+      machine: machine(),
+      hostname,
+      bootInterface: null,
+      bootedFromMedium: false,
+    });
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
-    identity,
-    read: () =>
-      readHardware({
-        tree: host,
-        run: runCached,
-        addresses: () => ({}),
-        machine: machine(),
-        hostname,
-        bootInterface: null,
-        bootedFromMedium: false,
-      }),
+    ...identityOf(given, { host, read, trust, signal: stop.signal }),
+    read,
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
-    trust: { insecure: false, ca: given.ca === undefined ? undefined : readGiven('ca', given.ca) },
+    trust,
     clock: systemClock,
     random: Math.random,
     log: consoleLog((line) => process.stdout.write(line), systemClock, false),

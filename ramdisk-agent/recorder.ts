@@ -30,6 +30,8 @@ export interface Recording {
   readonly pace: Pace;
   /** Called before each push, since the token may change at any time. */
   readonly identity: () => Promise<Identity>;
+  /** Called after each push. @param isForbidden the service does not accept the identity */
+  readonly pushed?: ((isForbidden: boolean) => void) | undefined;
   readonly read: () => Promise<HardwareRecord>;
   readonly bootId: string | null;
   readonly trust: Trust;
@@ -43,7 +45,7 @@ const TIMEOUT_MS = 30_000;
 const words = ({ status, text }: HttpAnswer): string => `the service answers ${status} ${text.slice(0, 300)}`;
 
 /** Sends the digest, and the record itself if the service does not have it. Throws the service's reason on a refusal. */
-export async function pushOnce({ identity, read, bootId, trust, signal }: Recording): Promise<'unchanged' | 'recorded'> {
+export async function pushOnce({ identity, pushed, read, bootId, trust, signal }: Recording): Promise<'unchanged' | 'recorded'> {
   const hardware = await read();
   const { url, node, token } = await identity();
   const put = (content: object): Promise<HttpAnswer> =>
@@ -57,6 +59,7 @@ export async function pushOnce({ identity, read, bootId, trust, signal }: Record
       signal,
     });
   const byDigest = await put({ digest: digestOf(hardware) });
+  pushed?.(byDigest.status === 403);
   if (byDigest.status === 200) return 'unchanged';
   if (byDigest.status !== 409) throw new Error(words(byDigest));
   const byRecord = await put({ hardware });

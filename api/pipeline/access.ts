@@ -22,6 +22,7 @@ const OF_RESOURCES = /^(?:node|port|portgroup|volume|allocation|runbook|snapshot
 const OF_CALLERS: readonly string[] = [
   'node:ipa_heartbeat',
   'node:hardware:push',
+  'node:hardware:register',
   'node:resident_agent:register',
   'node:redfish_events',
   'runbook:create',

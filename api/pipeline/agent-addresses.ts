@@ -28,7 +28,7 @@ export interface AgentAddresses {
   /** Why the request is not one of the node's machine ([api]agent_source_check); undefined: it may be. */
   objectionToSource(nodeUuid: string, peer: Peer): Promise<string | undefined>;
   /** Counts a refused request, and writes it into the history of the node, at most once in REPORT_EVERY_MS for each node. */
-  report(node: KnownNode, reason: 'source' | 'callback' | 'agent', event: string): Promise<void>;
+  report(node: KnownNode, reason: 'source' | 'callback' | 'agent' | 'recorder', event: string): Promise<void>;
 }
 
 /** An agent never has these addresses: unspecified, link-local, multicast, reserved (RFC 6890), or of a cloud's metadata service. */

@@ -16,9 +16,12 @@ import {
   type HardwareChange,
   type HardwareRecord,
 } from '../../model/hardware-records';
-import { isUuid, newUuid } from '../../model/idents';
+import type { NodeRecord } from '../../model/records';
+import { isMac, isUuid, newUuid } from '../../model/idents';
+import { originFields } from '../../model/origin';
 import { hardwareSignals } from '../../model/rules/health-hardware';
 import { judged } from '../../model/rules/health-rules';
+import { isSameSystem } from '../../model/rules/system-identity';
 import type { Operations } from '../schema/operations';
 import { isSameSecret, newSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
@@ -28,6 +31,10 @@ import { hashToken } from '../pipeline/hardware-pushes';
 import { nodeOf, onNode } from '../pipeline/node-find';
 import type { Answer, OperationTypes, Request, RequestOf, SomeHandlers, ApiContext } from '../pipeline/handler';
 import { MAX_ERROR, shortened } from '../../model/text';
+
+function checkEnabled({ options }: ApiContext): void {
+  if (!options['recorder.enabled']) throw invalidParameter('This server takes nothing from recorders: [recorder]enabled is false.');
+}
 
 // ---- pushes
 type Push = RequestOf<'pushHardware'>['body'];
@@ -111,6 +118,52 @@ async function push(request: RequestOf<'pushHardware'>, context: ApiContext): Pr
   pushes.sign(uuid, body.digest, body.boot_id ?? null);
   metrics.count('bloomery_recorder_pushes_total', { result: 'unchanged' });
   return { status: 200, body: { digest: body.digest } };
+}
+
+// ---- registrations
+/** The node of a host that registers itself, or why there is none. */
+async function claimedNode({ body }: RequestOf<'registerRecorder'>, { store }: ApiContext): Promise<NodeRecord | string> {
+  const owners = await store.ports.ownersOf(body.addresses.filter(isMac));
+  const [uuid] = owners;
+  if (uuid === undefined) return 'no node has ports with these addresses';
+  if (owners.length > 1) return `the addresses are those of several nodes: ${owners.slice(0, 4).join(', ')}`;
+  const node = await store.nodes.find(uuid);
+  if (node.provision_state !== 'active') return `node ${uuid} is ${node.provision_state}, not active`;
+  const found = await store.inventories.find(uuid);
+  if (!found) return `node ${uuid} was never inspected`;
+  return isSameSystem(found.inventory, body) ? node : `the inspection of node ${uuid} found another system, or one without an identity`;
+}
+async function registerRecorder(request: RequestOf<'registerRecorder'>, context: ApiContext): Promise<Answer> {
+  const { store, options, random, log, agentAddresses } = context;
+  checkEnabled(context);
+  const refused = (reason: string): void =>
+    log.warn('the registration of a recorder was refused', { ...originFields(request.origin), reason });
+  const node = await claimedNode(request, context);
+  if (typeof node === 'string') {
+    refused(node);
+    // One answer for all reasons, so that a stolen token finds out nothing.
+    throw notFound('No active node has these addresses and was inspected as this system.');
+  }
+  const token = newSecret(random);
+  if (!(await store.hardware.claimToken(node.uuid, hashToken(token)))) {
+    refused(`node ${node.uuid} has a token`);
+    await agentAddresses.report(node, 'recorder', 'A recorder that wanted to register was refused: the node has the token of another one.');
+    throw conflict('The recorder of this node has a token already: an operator can revoke it.');
+  }
+  if (options['conductor.node_history'])
+    await store.history.create({
+      uuid: newUuid(random),
+      node_uuid: node.uuid,
+      conductor: null,
+      user: request.origin.user,
+      event_type: 'recorder',
+      severity: 'INFO',
+      event: 'The recorder of the running host registered itself.',
+      state: node.provision_state,
+      target_provision_state: node.target_provision_state,
+      duration_seconds: null,
+    });
+  return { status: 201, body: { node_uuid: node.uuid, token } };
 }
 
 // ---- queries
@@ -205,6 +258,7 @@ async function listRecords(request: RequestOf<'listHardware'>, context: ApiConte
 
 export const hardwareHandlers = {
   pushHardware: push,
+  registerRecorder,
   listHardware: listRecords,
   showHardware: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
@@ -226,8 +280,7 @@ export const hardwareHandlers = {
   },
   createHardwareToken: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:token');
-    if (!context.options['recorder.enabled'])
-      throw invalidParameter('This server takes nothing from recorders: [recorder]enabled is false.');
+    checkEnabled(context);
     const token = newSecret(context.random);
     await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };

@@ -155,6 +155,7 @@ export interface Operations {
   readonly createHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly deleteHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly listHardware: Operation<None, { marker?: string; limit?: number }, unknown>;
+  readonly registerRecorder: Operation<None, None, { addresses: readonly string[]; system_uuid?: string; serial_number?: string }>;
   readonly listAllHardwareChanges: Operation<None, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly showHealth: Operation<None, { severity?: string; source?: string; masked?: boolean; marker?: number; limit?: number }, unknown>;
   readonly listHealthRules: Operation<None, None, unknown>;

@@ -23,6 +23,7 @@ export interface HostEnvironment {
 
 export async function readInventory(environment: HostEnvironment): Promise<Inventory & { readonly disks: readonly InventoryDisk[] }> {
   const { tree } = environment;
+  const uuid = tree.text('/sys/class/dmi/id/product_uuid');
   const smbios = readSmbios(tree.bytes('/sys/firmware/dmi/tables/DMI'));
   return {
     interfaces: readInterfaces(tree, environment.addresses()),
@@ -35,6 +36,8 @@ export async function readInventory(environment: HostEnvironment): Promise<Inven
       serial_number: smbios.serial_number,
       manufacturer: smbios.manufacturer,
       firmware: smbios.firmware,
+      // As inspections by Redfish have it; the real agent has none.
+      ...(uuid === null ? {} : { system_uuid: uuid.toLowerCase() }),
     },
     boot: {
       current_boot_mode: bootMode(tree),

@@ -18,7 +18,7 @@ export interface HardwareToken {
   readonly digest: string | null;
 }
 interface HardwareRow extends HardwareToken {
-  readonly token_from: 'operator' | 'deployment' | null;
+  readonly token_from: 'operator' | 'deployment' | 'registration' | null;
   readonly token_made_at: string | null;
   /** Compressed JSON. This and all following columns are null until the first push. */
   readonly record: Buffer | null;
@@ -95,6 +95,8 @@ interface Hardware {
   ): Promise<void>;
   /** Replaces the node's token. Throws NodeNotFound. */
   putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
+  /** Gives an active node a token if it has none. @returns whether it got it */
+  claimToken(nodeUuid: string, hash: string): Promise<boolean>;
   revoke(nodeUuid: string): Promise<void>;
   /**
    * Records reports of unchanged records, at most one for each node. Ignores reports whose digest differs from the stored one. Returns
@@ -183,6 +185,12 @@ const MARK = `
  * commits later. The wait is harmless: waiting transactions hold no other contended locks, and changes are rare.
  */
 const SERIALIZE = `SELECT pg_advisory_xact_lock(hashtext('hardware_changes'))`;
+/** Of two registrations at once, the second one waits for the first, and then finds its token. */
+const CLAIM = `
+  INSERT INTO hardware (node_uuid, token_hash, token_from, token_made_at)
+  SELECT uuid, $2, 'registration', $3::timestamptz FROM nodes WHERE uuid = $1 AND provision_state = 'active' FOR KEY SHARE
+  ON CONFLICT (node_uuid) DO UPDATE SET token_hash = $2, token_from = 'registration', token_made_at = $3::timestamptz
+  WHERE hardware.token_hash IS NULL RETURNING node_uuid`;
 const COUNTS = 'SELECT stale, count(*) AS count FROM hardware WHERE received_at IS NOT NULL GROUP BY stale';
 
 interface Count {
@@ -265,6 +273,9 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
           .merge(token),
         { node_uuid: nodeUuid },
       );
+    },
+    async claimToken(nodeUuid, hash) {
+      return (await prepared('hardware_claim', CLAIM, [nodeUuid, hash, now()])).length === 1;
     },
     async revoke(nodeUuid) {
       await run(rows().where('node_uuid', nodeUuid).update({ token_hash: null, token_from: null, token_made_at: null }));

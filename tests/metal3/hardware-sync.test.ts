@@ -64,7 +64,7 @@ const record = (uuid: string, hardware: Hardware, more: Partial<ListedRecord> = 
   recorded.set(uuid, { hardware: whole, row });
   isNews = true;
 };
-const sync = () =>
+const sync = (client = kubernetes) =>
   createHardwareSync({
     records: {
       async list() {
@@ -75,7 +75,7 @@ const sync = () =>
       hardware: async (uuid) => recorded.get(uuid)?.hardware as Readonly<Record<string, unknown>> | undefined,
       inspection: async () => undefined,
     },
-    kubernetes,
+    kubernetes: client,
     namespaces: ['metal3'],
     intervalMs: 30_000,
     relistMs: 300_000,
@@ -263,6 +263,20 @@ it('finds a host that is new when its record comes', async () => {
   await controller.round();
   expect(disks('four')).toEqual({ data: [], status: [] });
 });
+it('waits for the first host of a cluster that has none', async () => {
+  const empty = await startFakeKubernetes('secret', rules);
+  const client = createKubernetes({ url: empty.url, tokenFile, manager: MANAGER });
+  try {
+    const controller = sync(client);
+    expect(await controller.round()).toEqual({ written: 0, failed: 0 });
+    empty.put('baremetalhosts', 'one', { status: hostStatus('one') });
+    now += 300_001;
+    expect(await controller.round()).toEqual({ written: 1, failed: 0 });
+  } finally {
+    await client.close();
+    await empty.close();
+  }
+});
 it('looks once for a host that is in no cluster', async () => {
   const controller = sync();
   await controller.round();
@@ -281,6 +295,33 @@ it('writes the status of a host without HardwareData, and without conditions if 
   expect(disks('bare')).toEqual({ data: undefined, status: ['A'] });
 });
 
+it('sends what the CRDs of an older metal3 have, once, and the rest after they were updated', async () => {
+  cluster.lack('lldp', 'pciAddress', 'conditions');
+  for (const name of ['one', 'two', 'three']) {
+    cluster.put('baremetalhosts', name, { status: { ...hostStatus(name), conditions: undefined } });
+    cluster.put('hardwaredata', name, { spec: { hardware: INSPECTED } });
+  }
+  record('one', { interfaces: [{ ...HARDWARE.interfaces[0]!, pci_address: '0000:00:01.0' } as (typeof HARDWARE.interfaces)[0]] });
+  const controller = sync();
+  expect(await controller.round()).toEqual({ written: 3, failed: 0 });
+  const nics = () => (cluster.get('hardwaredata', 'one')!.spec['hardware'] as typeof INSPECTED).nics;
+  expect(nics()).toEqual([{ mac: '52:54:00:00:00:01', name: 'ens1', ip: '192.0.2.5', pxe: true, speedGbps: 10 }]);
+  expect(cluster.get('baremetalhosts', 'one')!.status['conditions']).toBeUndefined();
+  const before = versions('one');
+  for (let rounds = 0; rounds < 5; rounds++) {
+    now += 300_001;
+    isNews = true;
+    await controller.round();
+  }
+  isNews = true;
+  await sync().round();
+  expect(versions('one')).toEqual(before);
+  cluster.lack();
+  now += 300_001;
+  await controller.round();
+  expect(nics()).toMatchObject([{ pciAddress: '0000:00:01.0' }]);
+  expect(condition('one')).toMatchObject({ status: 'True' });
+});
 it('an object that is refused does not keep others from being written, and is tried again', async () => {
   const controller = sync();
   cluster.get('hardwaredata', 'two')!.metadata.deletionTimestamp = '2026-11-27T20:00:00Z';

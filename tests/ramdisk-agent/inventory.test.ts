@@ -250,6 +250,13 @@ describe('readInventory and its parts', () => {
       hostname: 'machine-7',
     });
   });
+  it('readInventory has the UUID of the system, if it can be read', async () => {
+    const { system_vendor: vendor } = await readInventory(
+      around({ 'sys/class/dmi/id/product_uuid': '7A5ED1B4-8B6C-4B9A-9E0E-0D1C6D1C9F01\n' }),
+    );
+    expect(vendor).toMatchObject({ system_uuid: '7a5ed1b4-8b6c-4b9a-9e0e-0d1c6d1c9f01' });
+    expect((await readInventory(around({ empty: '' }))).system_vendor).not.toHaveProperty('system_uuid');
+  });
   it('readInventory queries ipmitool for the BMC if the kernel has an IPMI device', async () => {
     const asked: string[] = [];
     const run = async (program: string, args: readonly string[]): Promise<string> => {

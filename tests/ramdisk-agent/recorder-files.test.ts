@@ -21,6 +21,7 @@ interface DaemonSet {
         readonly nodeSelector: object;
         readonly containers: readonly {
           readonly command: readonly string[];
+          readonly args?: readonly string[];
           readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string; readonly readOnly: boolean }[];
         }[];
         readonly volumes: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[];
@@ -43,18 +44,19 @@ const settings = {
   image: 'registry.example:5000/bloomery:0.1.0',
   interval: 300,
 };
-it.each<readonly [string, string, object]>([
-  ["of metal3's nodes", text('daemonset.yaml'), { 'metal3-node': 'true' }],
-  ['of one machine', recorderManifest(settings), { 'kubernetes.io/hostname': 'worker-1.example' }],
-])('the DaemonSet %s selects them, and mounts the host read-only', (_, yaml, nodes) => {
+it.each<readonly [string, string, object, readonly string[]]>([
+  // A host that registers itself keeps its token.
+  ["of metal3's nodes", text('daemonset.yaml'), { 'metal3-node': 'true' }, ['identity']],
+  ['of one machine', recorderManifest(settings), { 'kubernetes.io/hostname': 'worker-1.example' }, []],
+])('the DaemonSet %s selects them, and mounts the host read-only', (_, yaml, nodes, written) => {
   const { selector, template } = daemonSet(yaml).spec;
   expect(template.metadata.labels).toMatchObject(selector.matchLabels);
   expect(template.spec.nodeSelector).toEqual(nodes);
   const [container] = template.spec.containers;
-  known(container!.command);
+  known([...container!.command, ...(container!.args ?? [])]);
   const mounts = new Map(container!.volumeMounts.map(({ name, readOnly, mountPath }) => [name, [readOnly, mountPath]]));
-  expect([...mounts.values()].map(([readOnly]) => readOnly)).toEqual([...mounts].map(() => true));
-  const ofHost = template.spec.volumes.filter(({ hostPath }) => hostPath !== undefined);
+  expect([...mounts].filter(([, [readOnly]]) => readOnly !== true).map(([name]) => name)).toEqual(written);
+  const ofHost = template.spec.volumes.filter(({ name, hostPath }) => hostPath !== undefined && !written.includes(name));
   expect(ofHost.map(({ name }) => mounts.get(name))).toEqual(ofHost.map(({ hostPath }) => [true, `/host${hostPath!.path}`]));
   expect(ofHost.map(({ hostPath }) => hostPath!.path)).toEqual(['/sys', '/proc', '/dev', '/run/udev']);
 });

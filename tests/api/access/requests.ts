@@ -168,6 +168,7 @@ const ALSO: Readonly<Record<string, readonly number[]>> = {
   putSnapshotPart: [401, 403],
   // The nodes have no instance.
   createSnapshot: [400],
+  registerRecorder: [404],
 };
 
 const PARAMETERS: Readonly<Record<string, (things: Things) => string>> = {

@@ -59,6 +59,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   replaceRunbookTraits: { traits: ['CUSTOM_A'] },
   heartbeat: { callback_url: 'http://127.0.0.1:9999', agent_token: 'x', agent_version: '10.0' },
   registerResidentAgent: { url: 'https://192.0.2.7:9998', certificate: 'x', version: 'x', boot_id: 'x' },
+  registerRecorder: { addresses: ['52:54:00:99:99:99'], system_uuid: UUID },
   continueInspection: { inventory: { bmc_address: '127.0.0.1', interfaces: [{ name: 'e', mac_address: '52:54:00:99:99:99' }] } },
   postEvents: { events: [{ event: 'network.bind_port', port_id: UUID, mac_address: '52:54:00:99:99:99', status: 'ACTIVE' }] },
 };

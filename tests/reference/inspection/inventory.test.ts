@@ -69,6 +69,8 @@ function comparable({ inventory, ...data }: Data): JsonObject {
       // The memory that the kernel has left depends on the size of the ramdisk.
       memory: without(inventory.memory!, 'total'),
       interfaces,
+      // The real agent does not report it.
+      system_vendor: without(inventory.system_vendor, 'system_uuid'),
       disks: sorted(inventory.disks as never, (value) => value['serial']!).map(disk),
       hostname: null,
     },

@@ -37,6 +37,8 @@ export interface FakeKubernetes {
   /** Creates or replaces an object, as the operator does. */
   put(resource: Resource, name: string, content: { spec?: object; status?: object; annotations?: Record<string, string> }): Stored;
   get(resource: Resource, name: string): Stored | undefined;
+  /** The CRDs are those of an older release, without these members. */
+  lack(...members: readonly string[]): void;
   /** Answers all requests with this status, until it is undefined. */
   fail(status: number | undefined): void;
   close(): Promise<void>;
@@ -88,6 +90,19 @@ const SCHEMAS: Readonly<Record<string, Schema>> = {
   'hardwaredata spec': { hardware: HARDWARE },
   'baremetalhosts status': { hardware: HARDWARE, conditions: [CONDITION] },
 };
+/** As the OpenAPI document has it. */
+function openApiOf(schema: Schema): object {
+  if (typeof schema === 'string') return { type: schema };
+  if (Array.isArray(schema)) return { type: 'array', items: openApiOf((schema as readonly [Schema])[0]) };
+  return { type: 'object', properties: Object.fromEntries(Object.entries(schema).map(([name, part]) => [name, openApiOf(part)])) };
+}
+/** The schema without members of these names. */
+function lacking(schema: Schema, names: readonly string[]): Schema {
+  if (typeof schema === 'string') return schema;
+  if (Array.isArray(schema)) return [lacking((schema as readonly [Schema])[0], names)];
+  const left = Object.entries(schema).filter(([name]) => !names.includes(name));
+  return Object.fromEntries(left.map(([name, part]) => [name, lacking(part, names)]));
+}
 function checkValue(value: unknown, schema: Schema, path: string): void {
   const refuse = (what: string): never => {
     throw new Refused(400, `${path}: ${what}`);
@@ -170,6 +185,18 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
   const seen: Seen[] = [];
   let version = 0;
   let failing: number | undefined;
+  let missing: readonly string[] = [];
+  const schemaOf = (name: string): Schema => lacking(SCHEMAS[name] ?? {}, missing);
+  /** The members of the CRDs, with an entity tag. */
+  function openApi(request: IncomingMessage): unknown {
+    const tag = `"${missing.join()}"`;
+    if (request.headers['if-none-match'] === tag) throw new Refused(304, '');
+    const schemas = Object.entries(KINDS).map(([resource, kind]) => {
+      const part = resource === 'hardwaredata' ? 'spec' : 'status';
+      return [`io.metal3.v1alpha1.${kind}`, openApiOf({ [part]: schemaOf(`${resource} ${part}`) })];
+    });
+    return { tag, components: { schemas: Object.fromEntries(schemas) as object } };
+  }
   const store = (resource: Resource, object: Stored): Stored => {
     object.metadata.resourceVersion = String(++version);
     objects[resource].set(object.metadata.name, object);
@@ -184,6 +211,8 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
     const items = all.slice(from, from + size);
     const isMetadata = accept.includes('as=PartialObjectMetadataList');
     const rest = from + size < all.length ? { continue: String(from + size) } : {};
+    // As the real one does.
+    if (isMetadata && items.length === 0) return { metadata: rest, items: null };
     return { metadata: rest, items: items.map((item) => (isMetadata ? { metadata: item.metadata } : shown(resource, item))) };
   }
   function apply(resource: Resource, name: string, isStatus: boolean, search: URLSearchParams, content: Value): unknown {
@@ -199,7 +228,7 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
     // The main resource has no status, and the subresource nothing else.
     const part = isStatus ? 'status' : 'spec';
     const given = { [part]: content[part] ?? {}, ...(isStatus ? {} : { annotations: metadata.annotations ?? {} }) };
-    checkValue(content[part] ?? {}, SCHEMAS[`${resource} ${part}`] ?? {}, `.${part}`);
+    checkValue(content[part] ?? {}, schemaOf(`${resource} ${part}`), `.${part}`);
     const key = `${resource}/${object.metadata.uid}/${part}`;
     const before = leavesOf({ [part]: object[part], ...(isStatus ? {} : { annotations: object.metadata.annotations ?? {} }) });
     const own = owners.get(key) ?? new Map([...before.keys()].map((path) => [path, new Set([OPERATOR])]));
@@ -215,6 +244,7 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
     if (failing !== undefined) throw new Refused(failing, 'not now');
     if (request.headers.authorization !== `Bearer ${token}`) throw new Refused(401, 'Unauthorized');
     const { pathname, searchParams } = new URL(request.url!, 'http://x');
+    if (pathname === '/openapi/v3/apis/metal3.io/v1alpha1') return openApi(request);
     const found = PATH.exec(pathname);
     if (!found) throw new Refused(404, 'no such path');
     const [encoded, status] = found.slice(3);
@@ -237,7 +267,7 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
     return apply(resource, name, status !== undefined, searchParams, JSON.parse(Buffer.concat(pieces).toString()) as Value);
   }
   const send = (response: ServerResponse, status: number, body: unknown): void =>
-    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    void response.writeHead(status, { 'content-type': 'application/json', etag: String((body as Value)['tag']) }).end(JSON.stringify(body));
   const server = createServer((request, response) => {
     answer(request).then(
       (body) => send(response, 200, body),
@@ -255,6 +285,7 @@ export async function startFakeKubernetes(token: string, rules: readonly Rule[],
       return store(resource, { metadata, spec: { ...spec }, status: { ...status } });
     },
     get: (resource, name) => objects[resource].get(name),
+    lack: (...members) => void (missing = members),
     fail: (status) => void (failing = status),
     async close() {
       server.closeAllConnections();
