@@ -1,11 +1,11 @@
 /**
  * A cache of remote files in a folder. A file is downloaded once, even if several machines request it at the same time, and is served
- * while it downloads. It is revalidated, and downloaded again only if it changed. The least recently used files are removed to stay
- * within the size limit.
+ * while it downloads. It is revalidated, and downloaded again only if it changed. The least recently used files are removed to stay within
+ * the size limit and the room on the disk, and those that nobody used for long. A file that was changed on the disk is not served.
  */
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { interceptors, type Dispatcher } from 'undici';
@@ -19,6 +19,19 @@ import type { ServiceClient } from '../wire/keystone/services';
 import type { ImageServerOptions } from '../wire/image-servers';
 import { isGlanceUrl } from '../wire/openstack/glance';
 import { webServerConnector, type WebServerOptions } from '../wire/web-servers';
+import {
+  type CachedFileMetadata,
+  freeBytes,
+  hasDigest,
+  loadFolder,
+  openSparse,
+  type Proof,
+  removeFile,
+  stampOf,
+  storeMetadata,
+  touch,
+} from './cache-folder';
+import { createDownloadSlots, type DownloadSlots } from './download-slots';
 import { readPieces } from './read-pieces';
 import { fromGlance, fromWebServer, type UpstreamFile } from './upstream';
 
@@ -40,6 +53,14 @@ export interface Cache {
 interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
+  /** Files that were not used for so long are removed. Absent: none. */
+  readonly maxAgeMs?: number;
+  /** How often they are looked for. Absent or 0: only at the start. */
+  readonly cleanUpMs?: number;
+  /** Absent: no limit. */
+  readonly downloads?: number;
+  /** Room on the disk of the folder; absent: as the file system says. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
   readonly options: ImageServerOptions & WebServerOptions;
   /** Source of `glance://UUID`. */
   readonly glance: ServiceClient;
@@ -59,21 +80,16 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Stored beside a complete file. A file without metadata is removed at the next start. */
-interface CachedFileMetadata {
-  readonly url: string;
-  readonly file: string;
-  readonly size: number;
-  readonly modified: number;
-  readonly etag: string | null;
-  readonly lastModified: string | null;
-}
 interface CacheEntry {
   readonly metadata: CachedFileMetadata;
+  /** Known once the file is complete. */
+  proof?: Proof;
   /** Bytes in the file; equals the size once it is complete. */
   received: number;
   /** Milliseconds since the epoch. */
   usedAt: number;
+  /** As `usedAt`, on the disk. */
+  touchedAt: number;
   checkedAt: number;
   failure?: Error;
   /** Emits `more` when bytes arrived or the download ended. */
@@ -82,81 +98,155 @@ interface CacheEntry {
 
 /** Milliseconds without revalidation, because many machines boot at the same time. */
 const FRESH_MS = 2000;
+/** Milliseconds between two writes of the time of use. */
+const TOUCH_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
+/** A download that breaks off continues so often. */
+const RESUMPTIONS = 4;
+const RESUMPTION_PAUSE_MS = 1000;
+/** The digest of files for which no hash is known. */
+const OWN_DIGEST = 'sha256';
+const MIB = 2 ** 20;
 
 /** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
 
-interface CacheState extends Required<CacheSetup> {
+interface CacheState {
+  readonly setup: Required<Pick<CacheSetup, 'folder' | 'maxBytes' | 'freeBytes' | 'metrics'>> & CacheSetup;
   readonly entries: Map<string, CacheEntry>;
   readonly dispatcher: Dispatcher;
   /** Aborted when the cache closes. */
   readonly closing: AbortController;
   readonly downloads: Set<Promise<void>>;
+  readonly slots: DownloadSlots;
   /** Makes the names of files unique. */
   serial: number;
 }
 
-async function removeEntry({ folder, entries }: CacheState, entry: CacheEntry): Promise<void> {
+const isComplete = ({ metadata, received }: CacheEntry): boolean => metadata.size === received;
+
+async function removeEntry({ setup, entries }: CacheState, entry: CacheEntry): Promise<void> {
   const { url, file } = entry.metadata;
   if (entries.get(url) === entry) entries.delete(url);
-  await rm(join(folder, `${file}.json`), { force: true });
-  await rm(join(folder, file), { force: true });
+  await removeFile(setup.folder, file);
 }
+
+/** Bytes that downloads will still write. */
+const outstanding = ({ entries }: CacheState): number =>
+  [...entries.values()].reduce((sum, { metadata, received }) => sum + metadata.size - received, 0);
 
 /** Removes old files until the new one fits. Open readers of a removed file can continue. */
 async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> {
-  const { entries, maxBytes, log } = state;
+  const { entries } = state;
+  const { folder, maxBytes, log } = state.setup;
   const bytes = newEntry.metadata.size;
   if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes exceed the size of the image cache (${maxBytes})`);
   let total = 0;
   for (const { metadata } of entries.values()) total += metadata.size;
-  const complete = [...entries.values()].filter((entry) => entry !== newEntry && entry.metadata.size === entry.received);
+  const free = (): Promise<number> => state.setup.freeBytes(folder);
+  let room = await free();
+  const isEnough = (): boolean => total <= maxBytes && room >= outstanding(state);
+  const complete = [...entries.values()].filter((entry) => entry !== newEntry && isComplete(entry));
   for (const entry of complete.sort((a, b) => a.usedAt - b.usedAt)) {
-    if (total <= maxBytes) break;
+    if (isEnough()) return;
     total -= entry.metadata.size;
     await removeEntry(state, entry);
+    room = await free();
     log.info('HTTP boot: removed from the image cache', { url: loggableUrl(entry.metadata.url), bytes: entry.metadata.size });
   }
   if (total > maxBytes) throw new UpstreamError('the image cache is full of files that are still downloading');
+  if (isEnough()) return;
+  const needed = outstanding(state);
+  throw new UpstreamError(
+    `the disk of the image cache is full: ${needed} bytes are required, and ${room} are free`,
+    `Disk volume where '${folder}' is located doesn't have enough disk space. Required ${Math.ceil(needed / MIB)} MiB, only ${Math.floor(room / MIB)} MiB available space present.`,
+  );
+}
+
+/** Removes the files that nobody used for long. */
+async function removeOld(state: CacheState): Promise<void> {
+  const { maxAgeMs, clock, log } = state.setup;
+  if (maxAgeMs === undefined) return;
+  const oldest = clock.now() - maxAgeMs;
+  for (const entry of [...state.entries.values()].filter((candidate) => isComplete(candidate) && candidate.usedAt < oldest)) {
+    await removeEntry(state, entry);
+    log.info('HTTP boot: removed from the image cache, because it is old', { url: loggableUrl(entry.metadata.url) });
+  }
+}
+
+/** A body that may break off, and then continues where it broke off. */
+async function* continuing(
+  { body, resume }: UpstreamFile,
+  entry: CacheEntry,
+  { setup, closing: { signal } }: CacheState,
+): AsyncGenerator<Buffer> {
+  let left = RESUMPTIONS;
+  const next = async (reason: unknown): Promise<Readable> => {
+    if (!resume || signal.aborted || left === 0) throw reason;
+    if (left < RESUMPTIONS) await setup.clock.sleep(RESUMPTION_PAUSE_MS, signal);
+    left--;
+    const rest = await resume(entry.received).catch(next);
+    if (!rest) throw reason;
+    return rest;
+  };
+  for (let rest = body; ;) {
+    try {
+      for await (const chunk of rest as AsyncIterable<Buffer>) yield chunk;
+      return;
+    } catch (error) {
+      rest = await next(error);
+    }
+  }
 }
 
 /** Never rejects: the error is stored in the entry for its readers. */
-async function download(state: CacheState, { body, digest }: UpstreamFile, handle: FileHandle, entry: CacheEntry): Promise<void> {
-  const { folder, log, closing } = state;
+async function download(
+  state: CacheState,
+  upstream: UpstreamFile,
+  file: Awaited<ReturnType<typeof openSparse>>,
+  entry: CacheEntry,
+): Promise<void> {
+  const { folder, log } = state.setup;
+  const { signal } = state.closing;
   const { metadata } = entry;
   const where = { url: loggableUrl(metadata.url), bytes: metadata.size };
-  const hash = digest && createHash(digest.algorithm);
+  const expected = upstream.digest;
+  const hash = createHash(expected?.algorithm ?? OWN_DIGEST);
+  let value = '';
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of continuing(upstream, entry, state)) {
       if (entry.received + chunk.length > metadata.size) throw new Error('the server sent more bytes than announced');
-      hash?.update(chunk);
+      hash.update(chunk);
       // Checked before readers get the last bytes, so that nobody gets a complete file with a wrong checksum.
-      const isLast = entry.received + chunk.length === metadata.size;
-      if (isLast && digest && hash?.digest('hex') !== digest.value.toLowerCase())
-        throw new Error(`the ${digest.algorithm} checksum does not match`);
-      await handle.writeFile(chunk);
+      if (entry.received + chunk.length === metadata.size) {
+        value = hash.digest('hex');
+        if (expected && value !== expected.value.toLowerCase()) throw new Error(`the ${expected.algorithm} checksum does not match`);
+      }
+      await file.write(chunk);
       entry.received += chunk.length;
       entry.progress.emit('more');
     }
-    if (entry.received < metadata.size) throw new Error(`the connection ended after ${entry.received} bytes`);
-    // The URL may contain a password.
-    await writeFile(join(folder, `${metadata.file}.json`), JSON.stringify(metadata), { mode: 0o600 });
+    if (!isComplete(entry)) throw new Error(`the connection ended after ${entry.received} bytes`);
+    await file.handle.sync();
+    const digest = { algorithm: expected?.algorithm ?? OWN_DIGEST, value: value || hash.digest('hex') };
+    entry.proof = { digest, stamp: await stampOf(file.handle) };
+    await storeMetadata(folder, metadata, entry.proof, entry.usedAt);
     log.info('HTTP boot: downloaded into the image cache', where);
   } catch (error) {
     entry.failure = new UpstreamError(reasonOf(error));
     await removeEntry(state, entry).catch(() => {});
-    if (!closing.signal.aborted) log.warn('HTTP boot: download failed', { ...where, error: reasonOf(error) });
+    if (!signal.aborted) log.warn('HTTP boot: download failed', { ...where, error: reasonOf(error) });
   } finally {
-    await handle.close().catch(() => {});
+    await file.handle.close().catch(() => {});
     entry.progress.emit('more');
   }
 }
 
-/** Replaces the entry of this URL by one that downloads the response. */
-async function startDownload(state: CacheState, url: string, response: UpstreamFile): Promise<CacheEntry> {
-  const { folder, clock, entries, downloads } = state;
+/** Replaces the entry of this URL by one that downloads the response. @param slot is given back at the end of the download */
+async function startDownload(state: CacheState, url: string, response: UpstreamFile, slot: () => void): Promise<CacheEntry> {
+  const { entries, downloads } = state;
+  const { folder, clock } = state.setup;
   const header = (name: string): string | null => [response.headers[name] ?? []].flat()[0] ?? null;
   if (response.status !== 200) throw new UpstreamError(`the server answers ${response.status}`);
   const size = header('content-length');
@@ -173,104 +263,180 @@ async function startDownload(state: CacheState, url: string, response: UpstreamF
     lastModified: header('last-modified'),
   };
   const now = clock.now();
-  const entry: CacheEntry = { metadata, received: 0, usedAt: now, checkedAt: now, progress: new EventEmitter().setMaxListeners(0) };
+  const entry: CacheEntry = {
+    metadata,
+    received: 0,
+    usedAt: now,
+    touchedAt: now,
+    checkedAt: now,
+    progress: new EventEmitter().setMaxListeners(0),
+  };
   // Added before room is made, so that concurrent downloads do not use the same room.
   entries.set(url, entry);
-  const handle = await makeRoom(state, entry)
-    .then(() => open(join(folder, metadata.file), 'w', 0o600))
+  const file = await makeRoom(state, entry)
+    .then(() => openSparse(join(folder, metadata.file), metadata.size))
     .catch((error: unknown) => {
       entries.delete(url);
       throw error;
     });
-  const running = download(state, response, handle, entry).finally(() => downloads.delete(running));
+  const running = download(state, response, file, entry).finally(() => {
+    downloads.delete(running);
+    slot();
+  });
   downloads.add(running);
   return entry;
 }
 
+/** Asks for the file, on condition that it changed if it is known. */
+function request(state: CacheState, url: string, known: CacheEntry | undefined): Promise<UpstreamFile> {
+  const { glance, options } = state.setup;
+  const { signal } = state.closing;
+  if (isGlanceUrl(url)) return fromGlance(url, glance, signal);
+  const conditions = {
+    ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
+    ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
+  };
+  return fromWebServer(url, conditions, { dispatcher: state.dispatcher, signal, options });
+}
+const discard = ({ body }: UpstreamFile): void => void body.on('error', () => {}).destroy();
+
 /** Revalidates the file. Starts a download if it is new or changed. */
 async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
-  const { entries, dispatcher, closing, clock, metrics, glance, options } = state;
+  const { entries, slots, setup } = state;
+  const { clock, metrics } = setup;
   const known = entries.get(url);
-  const { signal } = closing;
-  const response = isGlanceUrl(url)
-    ? await fromGlance(url, glance, signal)
-    : await fromWebServer(
-        url,
-        {
-          ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
-          ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
-        },
-        { dispatcher, signal, options },
-      );
-  if (known && response.status === 304) {
-    response.body.on('error', () => {}).resume();
-    metrics.count('bloomery_image_cache_total', { result: 'hit' });
-    known.checkedAt = clock.now();
-    return known;
-  }
+  // A known file is asked for without a slot: machines must not wait for downloads of others.
+  let slot = known ? undefined : await slots.take();
   try {
-    const entry = await startDownload(state, url, response);
-    metrics.count('bloomery_image_cache_total', { result: 'miss' });
-    return entry;
+    let response = await request(state, url, known);
+    if (known && response.status === 304) {
+      response.body.on('error', () => {}).resume();
+      metrics.count('bloomery_image_cache_total', { result: 'hit' });
+      known.checkedAt = clock.now();
+      return known;
+    }
+    slot ??= slots.tryTake();
+    if (!slot) {
+      discard(response);
+      slot = await slots.take();
+      response = await request(state, url, undefined);
+    }
+    try {
+      const entry = await startDownload(state, url, response, slot);
+      metrics.count('bloomery_image_cache_total', { result: 'miss' });
+      return entry;
+    } catch (error) {
+      discard(response);
+      throw error;
+    }
   } catch (error) {
-    response.body.on('error', () => {}).destroy();
+    slot?.();
     throw error;
   }
 }
 
-export async function openCache({ folder, maxBytes, options, glance, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
+/** Opens the file of an entry. Undefined: it was changed on the disk, and is removed. */
+async function openUnchanged(state: CacheState, entry: CacheEntry): Promise<FileHandle | undefined> {
+  const { folder, log } = state.setup;
+  const { metadata } = entry;
+  const handle = await open(join(folder, metadata.file)).catch((error: unknown) => {
+    if (entry.failure) throw entry.failure;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  });
+  try {
+    const { proof } = entry;
+    if (!handle || !proof) return handle ?? (await removeEntry(state, entry), undefined);
+    const stamp = await stampOf(handle);
+    if (stamp === proof.stamp) return handle;
+    // Copied with the state directory, for example: the content counts.
+    if (await hasDigest(handle, proof.digest)) {
+      entry.proof = { ...proof, stamp };
+      await storeMetadata(folder, metadata, entry.proof, entry.usedAt);
+      return handle;
+    }
+    log.warn('HTTP boot: a file of the image cache was changed on the disk, and is downloaded again', { url: loggableUrl(metadata.url) });
+    await removeEntry(state, entry);
+  } catch (error) {
+    await handle?.close();
+    throw error;
+  }
+  await handle.close();
+  return undefined;
+}
+
+export async function openCache(given: CacheSetup): Promise<Cache> {
+  const setup = { freeBytes, metrics: silentMetrics, ...given };
+  const { folder, options, clock, metrics } = setup;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const entries = await load(folder, clock);
+  const entries = new Map<string, CacheEntry>();
+  for (const { metadata, proof, usedAt } of await loadFolder(folder)) {
+    const progress = new EventEmitter().setMaxListeners(0);
+    entries.set(metadata.url, { metadata, proof, received: metadata.size, usedAt, touchedAt: usedAt, checkedAt: 0, progress });
+  }
   const agent = createAgent({ connect: webServerConnector(options, CONNECT_TIMEOUT_MS), bodyBytes: 'streamed', ...TIMEOUTS });
   const state: CacheState = {
-    folder,
-    maxBytes,
-    options,
-    glance,
-    log,
-    clock,
-    metrics,
+    setup,
     entries,
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
     closing: new AbortController(),
     downloads: new Set(),
+    slots: createDownloadSlots(setup.downloads ?? Infinity),
     serial: clock.now(),
   };
+  await removeOld(state);
+  const cleaning = cleanUp(state);
   const revalidating = new Map<string, Promise<CacheEntry>>();
 
+  const current = async (url: string): Promise<CacheEntry> => {
+    const known = entries.get(url);
+    // The data of an image in Glance never changes.
+    const isFresh = known && (isGlanceUrl(url) || clock.now() - known.checkedAt < FRESH_MS);
+    const isCurrent = known && (!isComplete(known) || isFresh);
+    if (isCurrent && !revalidating.has(url)) {
+      metrics.count('bloomery_image_cache_total', { result: 'hit' });
+      return known;
+    }
+    const running = revalidating.get(url) ?? revalidate(state, url).finally(() => revalidating.delete(url));
+    revalidating.set(url, running);
+    return running.catch((error: unknown) => {
+      throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), undefined, { cause: error });
+    });
+  };
   return {
     open: async (url) => {
-      const known = entries.get(url);
-      // The data of an image in Glance never changes.
-      const isFresh = known && (isGlanceUrl(url) || clock.now() - known.checkedAt < FRESH_MS);
-      const isCurrent = known && (known.received < known.metadata.size || isFresh);
-      let entry = isCurrent && !revalidating.has(url) ? known : undefined;
-      if (entry) metrics.count('bloomery_image_cache_total', { result: 'hit' });
-      else {
-        const running = revalidating.get(url) ?? revalidate(state, url).finally(() => revalidating.delete(url));
-        revalidating.set(url, running);
-        entry = await running.catch((error: unknown) => {
-          throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), undefined, { cause: error });
-        });
+      for (let attempts = 0; attempts < 2; attempts++) {
+        const file = await current(url);
+        file.usedAt = clock.now();
+        if (file.usedAt - file.touchedAt > TOUCH_MS) {
+          file.touchedAt = file.usedAt;
+          await touch(folder, file.metadata.file, file.usedAt);
+        }
+        const handle = await openUnchanged(state, file);
+        if (!handle) continue;
+        const { size, modified } = file.metadata;
+        return { size, modified, read: (start, end) => readPieces(handle, start, end, arrivedAfter(file)), release: () => handle.close() };
       }
-      entry.usedAt = clock.now();
-      const file = entry;
-      const handle = await open(join(folder, file.metadata.file)).catch((error: unknown) => {
-        throw file.failure ?? error;
-      });
-      return {
-        size: file.metadata.size,
-        modified: file.metadata.modified,
-        read: (start, end) => readPieces(handle, start, end, arrivedAfter(file)),
-        release: () => handle.close(),
-      };
+      throw new UpstreamError('the file in the image cache changes again and again');
     },
     close: async () => {
       state.closing.abort();
+      await cleaning;
       await Promise.all(state.downloads);
       await agent.destroy();
     },
   };
+}
+
+/** Ends when the cache closes. */
+async function cleanUp(state: CacheState): Promise<void> {
+  const { cleanUpMs = 0, maxAgeMs, clock, log } = state.setup;
+  const { signal } = state.closing;
+  while (cleanUpMs > 0 && maxAgeMs !== undefined && !signal.aborted) {
+    await clock.sleep(cleanUpMs, signal).catch(() => {});
+    if (!signal.aborted)
+      await removeOld(state).catch((error: unknown) => log.warn('HTTP boot: clean-up failed', { error: reasonOf(error) }));
+  }
 }
 
 /** Waits for the bytes after `at` of a file that may still be downloading. */
@@ -281,26 +447,3 @@ const arrivedAfter =
     if (entry.failure) throw entry.failure;
     return entry.received;
   };
-
-/** Loads the files of an earlier run; incomplete ones are removed. */
-async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntry>> {
-  const names = await readdir(folder);
-  const entries = new Map<string, CacheEntry>();
-  const whole = new Set<string>();
-  for (const name of names.filter((candidate) => candidate.endsWith('.json'))) {
-    const metadata = await readFile(join(folder, name), 'utf8')
-      .then((text) => JSON.parse(text) as CachedFileMetadata)
-      .catch(() => undefined);
-    if (!metadata || `${metadata.file}.json` !== name || !names.includes(metadata.file)) continue;
-    whole.add(name).add(metadata.file);
-    entries.set(metadata.url, {
-      metadata,
-      received: metadata.size,
-      usedAt: clock.now(),
-      checkedAt: 0,
-      progress: new EventEmitter().setMaxListeners(0),
-    });
-  }
-  for (const name of names) if (!whole.has(name)) await rm(join(folder, name), { recursive: true, force: true });
-  return entries;
-}

@@ -45,6 +45,10 @@ type HttpBootOptions = Pick<
   | 'deploy.http_root'
   | 'pxe.loader_file_paths'
   | 'pxe.image_cache_size'
+  | 'pxe.image_cache_ttl'
+  | 'conductor.cache_clean_up_interval'
+  | 'DEFAULT.parallel_image_downloads'
+  | 'DEFAULT.image_download_concurrency'
   | 'boot.cache_root'
   | 'files.own'
   | 'files.boot'
@@ -288,6 +292,9 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
+    maxAgeMs: options['pxe.image_cache_ttl'] * 60_000,
+    cleanUpMs: options['conductor.cache_clean_up_interval'] * 1000,
+    downloads: options['DEFAULT.parallel_image_downloads'] ? options['DEFAULT.image_download_concurrency'] : 1,
     options,
     glance,
     log,

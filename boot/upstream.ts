@@ -13,25 +13,42 @@ export interface UpstreamFile {
   readonly body: Readable;
   /** The expected hash of the body, in hexadecimal digits. Absent: unknown. */
   readonly digest?: { readonly algorithm: string; readonly value: string } | undefined;
+  /** The rest of the same body, after a part of it has arrived; undefined: the server cannot continue. Absent: nor is it asked. */
+  readonly resume?: (from: number) => Promise<Readable | undefined>;
 }
 
+interface WebRequest {
+  readonly dispatcher: Dispatcher;
+  readonly signal: AbortSignal;
+  readonly options: ImageServerOptions;
+}
 /** @param conditions headers of a conditional request */
-export async function fromWebServer(
-  url: string,
-  conditions: Readonly<Record<string, string>>,
-  { dispatcher, signal, options }: { readonly dispatcher: Dispatcher; readonly signal: AbortSignal; readonly options: ImageServerOptions },
-): Promise<UpstreamFile> {
-  const { statusCode, headers, body } = await request(withoutCredentials(url), {
-    dispatcher,
-    signal,
-    headers: {
-      'accept-encoding': 'identity',
-      // Not sent after a redirection to another host.
-      ...basicAuthorization(imageServerLogin(url, options) ?? credentialsOf(url)),
-      ...conditions,
-    },
-  });
-  return { status: statusCode, headers, body };
+export async function fromWebServer(url: string, conditions: Readonly<Record<string, string>>, given: WebRequest): Promise<UpstreamFile> {
+  const { dispatcher, signal, options } = given;
+  const get = (headers: Readonly<Record<string, string>>) =>
+    request(withoutCredentials(url), {
+      dispatcher,
+      signal,
+      headers: {
+        'accept-encoding': 'identity',
+        // Not sent after a redirection to another host.
+        ...basicAuthorization(imageServerLogin(url, options) ?? credentialsOf(url)),
+        ...headers,
+      },
+    });
+  const { statusCode, headers, body } = await get(conditions);
+  const etag = [headers.etag].flat()[0];
+  // RFC 9110 §13.1.5: a weak entity tag does not say that all bytes are the same.
+  const isStrong = etag !== undefined && etag.startsWith('"');
+  const resume = async (from: number): Promise<Readable | undefined> => {
+    const rest = await get({ range: `bytes=${from}-`, 'if-range': etag! });
+    const isRest = rest.statusCode === 206 && String(rest.headers['content-range']).startsWith(`bytes ${from}-`);
+    const isAll = rest.statusCode === 200 && from === 0 && rest.headers.etag === etag;
+    if (isRest || isAll) return rest.body;
+    rest.body.on('error', () => {}).destroy();
+    return undefined;
+  };
+  return { status: statusCode, headers, body, ...(isStrong ? { resume } : {}) };
 }
 
 /** Algorithms of `os_hash_algo` that are worth a check. Glance computes SHA-512 unless its configuration says otherwise. */

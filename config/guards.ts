@@ -45,10 +45,7 @@ export const GUARDED_OPTIONS: readonly GuardRow[] = [
   // What may be enrolled, deployed and run.
   { section: 'api', name: 'disallowed_enrollment_boot_modes', instead: 'use [conductor]disallowed_deployment_boot_modes' },
   { section: 'api', name: 'network_data_schema', harmless: ['$pybasedir/api/controllers/v1/network-data-schema.json'], instead: "network data is checked by Ironic's own schema" },
-  { section: 'agent', name: 'allow_md5_checksum', harmless: ['true'], instead: 'name SHA-256 or SHA-512 checksums (image_os_hash_algo)' },
   { section: 'agent_containers', name: 'allowed_containers', instead: 'the agent here runs no containers' },
-  { section: 'conductor', name: 'conductor_always_validates_images', harmless: ['false'], instead: 'the agent checks the format of each image' },
-  { section: 'conductor', name: 'disable_support_for_checksum_files', harmless: ['false'], instead: 'give checksums, not URLs of checksum files, in instance_info' },
 ];
 
 const WORDS: Readonly<Record<string, string>> = { '1': 'true', on: 'true', yes: 'true', '0': 'false', off: 'false', no: 'false' };

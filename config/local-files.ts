@@ -48,6 +48,7 @@ export const OWN_FILES = [
   'inspector.known_accelerators',
   'inventory.directory',
   'snapshot.directory',
+  'pxe.instance_master_path',
   'erasure.signing_key',
   'inspection_rules.built_in_rules',
   'health.rules',

@@ -85,6 +85,8 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'webserver_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], help: 'Lowest TLS version of the web servers of images, checksums and config drives, for the requests of this server.' },
   { section: 'DEFAULT', name: 'webserver_connection_timeout', kind: 'integer', default: 60, min: 1, max: 3600, help: 'Seconds that a request to a web server of images, checksums or config drives may take. The download of a whole image may take half an hour.' },
   { section: 'DEFAULT', name: 'webserver_verify_timeout', kind: 'integer', default: 5, min: 1, max: 3600, help: 'Seconds that the HEAD request for checking whether an image exists may take.' },
+  { section: 'DEFAULT', name: 'parallel_image_downloads', kind: 'boolean', default: true, help: 'The HTTP boot service downloads several files at a time into its cache. False: one.' },
+  { section: 'DEFAULT', name: 'image_download_concurrency', kind: 'integer', default: 20, min: 1, help: 'Number of files that the HTTP boot service downloads at a time into its cache.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. `oslo` has the same effect as `json-rpc`; `none` disables RPC.' },
   { section: 'DEFAULT', name: 'rbac_service_role_elevated_access', kind: 'boolean', default: false, help: 'Callers with the role service have access to the whole system, if their project is rbac_service_project_name.' },
   { section: 'DEFAULT', name: 'rbac_service_project_name', kind: 'string', default: 'service', help: 'Name of the project of services, for rbac_service_role_elevated_access.' },
@@ -372,6 +374,11 @@ export const OPTIONS = [
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: 'UEFI boot loader of generated ISO images, for nodes without bootloader in driver_info. Path or URL (file, http, https) of an image of an EFI system partition, or of an EFI program such as GRUB\'s gcdx64.efi.' },
   { section: 'conductor', name: 'bootloader_by_arch', kind: 'dict', default: {}, help: 'UEFI boot loaders of generated ISO images for each cpu_arch in the node\'s properties, as aarch64:URL. They override bootloader.' },
   { section: 'conductor', name: 'permitted_image_formats', kind: 'list', default: ['raw', 'gpt', 'qcow2', 'iso'], help: 'Formats of images that agents write to disks. The lookup response tells the agent this list, and the agent refuses other images.' },
+  { section: 'conductor', name: 'cache_clean_up_interval', kind: 'integer', default: 3600, min: 0, help: 'Seconds between two searches for old files in the cache of the HTTP boot service; 0: only at the start.' },
+  { section: 'conductor', name: 'conductor_always_validates_images', kind: 'boolean', default: false, help: 'Refuse images whose first bytes the conductor cannot read. False: the conductor inspects every image that it can read, and leaves others to the agent.' },
+  { section: 'conductor', name: 'disable_deep_image_inspection', kind: 'boolean', default: false, help: 'Neither conductors nor agents check the formats of images. Opens the risk that an unsafe image is written to a disk.' },
+  { section: 'conductor', name: 'disable_zstandard_decompression', kind: 'boolean', default: false, help: 'Refuse images that are compressed with zstd. False: the agent unpacks them.' },
+  { section: 'conductor', name: 'disable_support_for_checksum_files', kind: 'boolean', default: false, help: 'Refuse URLs of checksum files in instance_info: only checksums themselves are accepted.' },
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Symbolic links are resolved before the check. Files of the server itself, such as its state directory and its keys, are refused even there (docs/security.md).' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port, or https:// with [boot]http_use_ssl.' },
@@ -416,6 +423,8 @@ export const OPTIONS = [
   { section: 'pxe', name: 'ipxe_bootfile_name_by_arch', kind: 'dict', default: {}, help: 'iPXE boot files for other architectures, as arch-mode:file or arch:file (aarch64:ipxe-arm64.efi, x86_64-uefi:ipxe.efi).' },
   { section: 'pxe', name: 'ipxe_timeout', kind: 'integer', default: 0, min: 0, max: 86400, help: 'Seconds after which iPXE gives up the download of a kernel or ramdisk; 0: no limit.' },
   { section: 'pxe', name: 'image_cache_size', kind: 'integer', default: 20480, min: 1, help: "Size of the HTTP boot service's cache of kernels, ramdisks and images from other servers, in MiB." },
+  { section: 'pxe', name: 'image_cache_ttl', kind: 'integer', default: 10080, min: 0, help: 'Minutes after its last use for which a file stays in the cache of the HTTP boot service.' },
+  { section: 'pxe', name: 'instance_master_path', kind: 'string', default: null, help: 'Folder of the cache of the HTTP boot service, in which each process has a folder of its own. Default: cache under the state directory.' },
   // [dhcp]
   { section: 'dhcp', name: 'dhcp_provider', kind: 'string', default: null, choices: ['builtin', 'none', 'dnsmasq', 'neutron'], help: 'Which DHCP server machines use. `builtin`: this program. `dnsmasq`: a dnsmasq that reads files which this program writes ([dnsmasq]). `neutron`: Neutron\'s DHCP agents (network interfaces flat and neutron). `none`: a DHCP server that you configure yourself. Default: neutron if [neutron] has auth_type, auth_section or endpoint_override and the network interface flat or neutron is enabled; otherwise none. (Ironic: neutron.)' },
   { section: 'dnsmasq', name: 'dhcp_optsdir', kind: 'string', default: '/etc/dnsmasq.d/optsdir.d', help: 'Folder of the files with the DHCP options of each node. dnsmasq reads it with its option `dhcp-optsdir`.' },
@@ -469,6 +478,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'deploy_logs_swift_days_to_expire', kind: 'integer', default: 30, min: 1, max: 36500, help: 'Days after which Swift deletes a ramdisk log.' },
   { section: 'agent', name: 'memory_consumed_by_agent', kind: 'integer', default: 0, min: 0, help: 'Memory that the agent itself needs, in MiB. An image in Glance that the agent does not stream must fit into the rest of the node\'s memory_mb, if that is set.' },
   { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Local folder of ramdisk logs.' },
+  { section: 'agent', name: 'allow_md5_checksum', kind: 'boolean', default: true, help: 'Agents accept MD5 checksums of images. The lookup response tells the agent this value.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
   // [health]
   { section: 'health', name: 'enabled', kind: 'boolean', default: true, ours: true, help: 'Raise alerts about machines from what is read of them anyway: sensors, their health, changes of their hardware (docs/health.md).' },

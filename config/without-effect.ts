@@ -9,8 +9,9 @@ interface WithoutEffectRow {
   readonly because: string;
 }
 
-const CACHES = 'caches are in the state directory';
-const CONVERSION = 'the server converts no images';
+const CACHES = 'temporary files are in the state directory';
+const ONE_CACHE = 'there is one cache, that of the HTTP boot service';
+const CONVERSION = 'agents convert images, while they write them';
 const SCRIPTS = 'the server generates boot scripts without templates';
 const QUEUE = 'there is no message queue: processes call each other by signed JSON-RPC';
 const LOG = 'the format and the rotation of the log are fixed: see [DEFAULT]log_file, use_json and debug';
@@ -30,7 +31,7 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'DEFAULT', names: ['hash_ring_algorithm', 'hash_partition_exponent', 'hash_ring_reset_interval'], because: 'the ring has one algorithm' },
   { section: 'DEFAULT', names: ['tempdir'], because: CACHES },
   { section: 'DEFAULT', names: ['pybasedir', 'bindir'], because: 'this program is not written in Python' },
-  { section: 'DEFAULT', names: ['force_raw_images', 'raw_image_growth_factor', 'parallel_image_downloads', 'image_download_concurrency'], because: CONVERSION },
+  { section: 'DEFAULT', names: ['force_raw_images', 'raw_image_growth_factor'], because: CONVERSION },
   { section: 'DEFAULT', names: ['isolinux_config_template', 'grub_config_template'], because: SCRIPTS },
   { section: 'DEFAULT', names: ['minimum_memory_warning_only', 'minimum_required_memory', 'minimum_memory_wait_time', 'minimum_memory_wait_retries'], because: CONVERSION },
   { section: 'DEFAULT', names: ['pin_release_version', 'use_rpc_for_database'], because: 'processes can be upgraded one after the other without it' },
@@ -134,12 +135,12 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'anaconda', because: 'there is no deploy interface anaconda' },
   { section: 'ansible', because: 'there is no deploy interface ansible' },
   { section: 'api', names: ['api_workers', 'middleware', 'response_validation'], because: 'one process answers; you start more' },
-  { section: 'conductor', names: ['cache_clean_up_interval', 'clear_image_cache_on_deploy_failure'], because: 'the image cache removes the least recently used images' },
+  { section: 'conductor', names: ['clear_image_cache_on_deploy_failure'], because: 'machines share the files of the image cache' },
   { section: 'conductor', names: ['disable_kernel_parameter_parsing'], because: 'each boot loader needs well-formed kernel arguments' },
-  { section: 'conductor', names: ['disable_deep_image_inspection', 'disable_file_checksum', 'disable_zstandard_decompression'], because: 'the agent checks and writes images' },
+  { section: 'conductor', names: ['disable_file_checksum'], because: 'the agent always verifies the checksum' },
   { section: 'database', names: ['sqlite_synchronous', 'sqlite_retries', 'sqlite_max_wait_for_retry', 'mysql_engine'], because: 'there is neither SQLite nor MariaDB' },
   { section: 'deploy', names: ['default_boot_option'], because: 'instances boot from their disk' },
-  { section: 'deploy', names: ['iso_master_path', 'iso_cache_size', 'iso_cache_ttl', 'http_image_subdir'], because: CACHES },
+  { section: 'deploy', names: ['iso_master_path', 'iso_cache_size', 'iso_cache_ttl', 'http_image_subdir'], because: ONE_CACHE },
   { section: 'disk_utils', because: CONVERSION },
   { section: 'drac', because: 'there is no hardware type idrac: use redfish' },
   { section: 'glance', names: ['allowed_direct_url_schemes'], because: "images are read by Glance's API" },
@@ -152,7 +153,7 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'metrics_statsd', because: 'the metrics of the server are at /metrics' },
   { section: 'oci', because: 'images at oci:// URLs are not supported' },
   { section: 'oslo_messaging_notifications', names: ['location', 'transport_url'], because: '/metrics has the sensors' },
-  { section: 'pxe', names: ['images_path', 'instance_master_path', 'tftp_master_path', 'image_cache_ttl'], because: CACHES },
+  { section: 'pxe', names: ['images_path', 'tftp_master_path'], because: ONE_CACHE },
   { section: 'pxe', names: ['boot_retry_timeout', 'boot_retry_check_interval'], because: 'boots are not repeated' },
   { section: 'pxe', names: ['enable_netboot_fallback', 'ipxe_fallback_script'], because: 'unknown machines get the script of discovery' },
   { section: 'pxe', names: ['pxe_config_template', 'ipxe_config_template', 'uefi_pxe_config_template', 'pxe_config_template_by_arch', 'ipxe_boot_script', 'initial_grub_template', 'pxe_config_subdir', 'enable_insecure_template_override'], because: SCRIPTS },

@@ -140,7 +140,7 @@ export const VARIABLES: readonly Variable[] = [
   { name: 'IRONIC_AUTOMATED_CLEAN', readers: ironic, preset: 'true', options: (value) => ({ 'conductor.automated_clean': String(isTrue(value)) }) },
   { name: 'IRONIC_ENABLE_DISCOVERY', readers: ironic, formerly: ['IRONIC_INSPECTOR_ENABLE_DISCOVERY'], preset: 'false', options: (value) => isTrue(value) ? { 'auto_discovery.enabled': 'true', 'auto_discovery.driver': 'ipmi' } : {} },
   { name: 'IRONIC_BOOT_ISO_SOURCE', readers: ironic, options: (value) => named(value, { 'deploy.ramdisk_image_download_source': value }) },
-  { name: 'DISABLE_DEEP_IMAGE_INSPECTION', readers: ironic },
+  { name: 'DISABLE_DEEP_IMAGE_INSPECTION', readers: ironic, options: (value) => isTrue(value) ? { 'conductor.disable_deep_image_inspection': 'true' } : {} },
   { name: 'SEND_SENSOR_DATA', readers: ironic, preset: 'false', options: (value) => isTrue(value) ? { 'sensor_data.send_sensor_data': 'true', 'sensor_data.interval': '160', 'metrics.prometheus_unix_socket': '/shared/bloomery-metrics.sock' } : {} },
   { name: 'IRONIC_NETWORKING_ENABLED', readers: ironic, refusal: (value) => isTrue(value) ? NO_NETWORKING : undefined },
   ...['JSON_RPC_HOST', 'JSON_RPC_PORT', 'ENABLED_SWITCH_DRIVERS', 'SWITCH_CONFIGS', 'DRIVER_CONFIG_DIR'].map((name) => ({ name: `IRONIC_NETWORKING_${name}`, readers: ironic })),

@@ -138,6 +138,8 @@ export const FAULTS = {
   DriverOperationError: [500, '{message}'],
   NoFreeIPMITerminalPorts: [503, 'Unable to allocate a free port on host {host} for IPMI terminal, not enough free ports.'],
   ImageUnacceptable: [500, 'Image {image_id} is unacceptable: {reason}'],
+  InvalidImage: [500, 'The requested image is not valid for use. {reason}'],
+  ImageChecksumURLNotSupported: [500, 'Use of remote checksum files is not supported.'],
   GlanceConnectionFailed: [500, 'Connection to glance endpoint {endpoint} failed: {reason}'],
   SwiftOperationError: [500, "Swift operation '{operation}' failed: {error}"],
   InventoryFolderFailure: [500, 'The inventory of node {node} cannot be {verb} in [inventory]directory: {reason}'],

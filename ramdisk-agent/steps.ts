@@ -116,6 +116,8 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       retryIntervalMs: parameters.imageRetryInterval * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
+      inspects: state.config['disable_deep_image_inspection'] !== true,
+      allowsZstd: state.config['disable_zstandard_decompression'] !== true,
       rescan: () => rescan(machine, disk.name),
       newGuid: machine.newUuid,
       conversion: { run, temporary: machine.temporary },

@@ -23,7 +23,7 @@ const given = cliArguments({
     seconds: { value: 'N', least: 1, most: 86_400, help: 'duration of each measurement by time (default: 5; recorder: 60)' },
     'one-core': { help: 'bind the server to CPU 0 and the database to CPU 1' },
     reference: { value: 'URL', help: 'inspection: the URL of an Ironic to measure too' },
-    size: { value: 'MIB', least: 16, help: 'snapshot: the size of the disk (default: 1024)' },
+    size: { value: 'MIB', least: 16, help: 'snapshot, image-cache: the size of the disk or the image (default: 1024 or 256)' },
     'disk-rate': { value: 'MB', least: 1, help: 'snapshot: limit the reads of the disk to so many MB a second (root only)' },
     'reference-pid': { value: 'PID', least: 1, help: 'inspection: the process ID of that Ironic' },
   },

@@ -1,4 +1,5 @@
 /** Completes the options at the start: defaults that depend on this host, and derived settings. */
+import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -68,7 +69,7 @@ export function resolveOptions(
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'snapshot.directory': resolve(options['snapshot.directory'] ?? join(stateDir, 'snapshots')),
     'erasure.signing_key': resolve(options['erasure.signing_key'] ?? join(stateDir, SIGNING_KEY)),
-    'boot.cache_root': join(stateDir, 'cache'),
+    'boot.cache_root': cacheFolder(options, stateDir),
     'vnc.public_url':
       options['vnc.public_url'] ??
       `${options['vnc.enable_ssl'] ? 'https' : 'http'}://${at(hosts['vnc.host_ip'])}:${ports.vnc ?? options['vnc.port']}/vnc_auto.html`,
@@ -78,6 +79,15 @@ export function resolveOptions(
       options['inspector_service.callback_url'] ??
       `${scheme}://${at(hosts['DEFAULT.listen_address'])}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
+}
+
+/** Several processes may name one folder, and each has files of its own in it. */
+function cacheFolder({ 'pxe.instance_master_path': folder, 'DEFAULT.host': host }: LoadedOptions, stateDir: string): string {
+  if (!folder) return join(stateDir, 'cache');
+  const process = createHash('sha256')
+    .update(`${host ?? hostname()} ${resolve(stateDir)}`)
+    .digest('hex');
+  return join(resolve(folder), `bloomery-${process.slice(0, 16)}`);
 }
 
 /** The site's key, in the state directory, if no option names another. */
@@ -150,6 +160,7 @@ interface OwnFolder {
 export const bootRoleFolders = (options: Options): readonly OwnFolder[] => [
   { what: '[deploy]http_root', path: options['deploy.http_root'] },
   { what: '[pxe]tftp_root', path: options['pxe.tftp_root'] },
+  ...(options['pxe.instance_master_path'] ? [{ what: '[pxe]instance_master_path', path: options['boot.cache_root'] }] : []),
 ];
 /** The folder of the inventories; undefined: they are not stored in one. */
 export const inventoryFolder = (options: LoadedOptions, stateDir: string): OwnFolder | undefined =>

@@ -35,8 +35,6 @@ const AGENT_DEFAULTS = {
     run_options: ['--rm', '--network=host'],
   },
   agent_token_required: true,
-  agent_md5_checksum_enable: true,
-  disable_deep_image_inspection: false,
   enable_bios_bootloader_install: false,
   tls_cipher_suites: null,
 };
@@ -60,6 +58,10 @@ const answerWith = (node: Buffer, managementInterface: string | null, token: unk
     ...agentMetrics(options),
     ...AGENT_DEFAULTS,
     permitted_image_formats: options['conductor.permitted_image_formats'],
+    disable_deep_image_inspection: options['conductor.disable_deep_image_inspection'],
+    // Only this program's agent unpacks images.
+    disable_zstandard_decompression: options['conductor.disable_zstandard_decompression'],
+    agent_md5_checksum_enable: options['agent.allow_md5_checksum'],
     tls_min_version: options['agent.tls_minimum_version'],
     heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
     agent_token: token ?? null,

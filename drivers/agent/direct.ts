@@ -23,7 +23,8 @@ import { runAgentStep } from './steps';
 import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
 import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
-import { type ImageSource, checkLocation, checksumOf, formatOf, locateImage, requireChecksum, servedAs } from '../common/images';
+import { inspectImage } from '../common/image-formats';
+import { type ImageSource, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
 import { factsOf, findSnapshot, snapshotUrl, sourceOf } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
 import { imageServerLogin } from '../../wire/image-servers';
@@ -173,7 +174,9 @@ async function prepare(task: Task): Promise<void> {
   }
   const { source, facts, url: own } = await imageFacts(task);
   const instance: JsonObject = { ...task.node.instance_info, ...facts };
-  if (/^https?:/.test(text(instance['image_checksum']))) await checksumOf(instance, source, task);
+  const sums = [instance['image_checksum'], instance['image_os_hash_value']].map(text);
+  if (sums.some((sum) => /^https?:/.test(sum))) await checksumOf(instance, source, task);
+  await inspectImage(source, instance['image_disk_format'], task);
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
   await task.save({ instance_info: { ...instance, image_url: url, image_type: 'whole-disk' } });
@@ -218,7 +221,7 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
   return {
     id: basename(text(instance['image_source'])),
     urls: [reachableFrom(task.node.driver_internal_info['agent_url'], text(instance['image_url']), task.options)],
-    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
+    disk_format: instance['image_disk_format'] ?? (await inspectImage(location, null, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
     ...(await checksumOf(instance, location, task)),

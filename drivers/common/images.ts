@@ -29,6 +29,7 @@ interface Fetching {
     WebServerOptions & {
       readonly 'DEFAULT.webserver_connection_timeout': number;
       readonly 'DEFAULT.webserver_verify_timeout': number;
+      readonly 'conductor.disable_support_for_checksum_files': boolean;
     };
 }
 
@@ -196,6 +197,12 @@ export function requireChecksum(node: NodeRecord): void {
   });
 }
 
+const CHECKSUM_URL = /^https?:\/\//;
+/** Throws ImageChecksumURLNotSupported if the operator wants no checksum files. */
+function refuseChecksumFiles(options: Fetching['options']): void {
+  if (options['conductor.disable_support_for_checksum_files']) throw new Fault('ImageChecksumURLNotSupported');
+}
+
 /** Length of a checksum in hexadecimal digits → its algorithm. */
 const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 128: 'sha512' };
 
@@ -205,12 +212,16 @@ const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 
  */
 export async function checksumOf(instance: JsonObject, location: ImageSource, fetching: Fetching): Promise<Checksum> {
   const { image_source: source, image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value } = instance;
-  if (typeof algo === 'string' && typeof value === 'string' && algo && value) return { os_hash_algo: algo, os_hash_value: value };
+  if (typeof algo === 'string' && typeof value === 'string' && algo && value) {
+    if (CHECKSUM_URL.test(value)) refuseChecksumFiles(fetching.options);
+    return { os_hash_algo: algo, os_hash_value: value };
+  }
   if (typeof given !== 'string' || given === '') {
     if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, fetching) };
     throw invalidParameter('The image has no checksum');
   }
-  const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, fetching)).toString('utf8'), String(source), given) : given;
+  if (CHECKSUM_URL.test(given)) refuseChecksumFiles(fetching.options);
+  const sum = CHECKSUM_URL.test(given) ? findChecksum((await download(given, fetching)).toString('utf8'), String(source), given) : given;
   const algorithm = ALGORITHMS[sum.length];
   if (algorithm === undefined || !/^[0-9a-f]+$/i.test(sum))
     throw invalidParameter(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
@@ -306,44 +317,45 @@ async function bytesOf(location: ImageLocation, fetching: Fetching): Promise<Asy
   throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
 }
 
-/** The first bytes of a qcow2 file. */
-const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
-
-/** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be read: then the agent decides. */
-export async function formatOf(location: ImageSource, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
-  if (location.kind === 'glance' || location.kind === 'snapshot') return undefined;
-  try {
-    const start = location.kind === 'file' ? await fileStart(location.path, fetching) : await urlStart(location.url, fetching);
-    return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';
-  } catch {
-    fetching.signal.throwIfAborted();
-    return undefined;
-  }
+interface Part {
+  readonly offset: number;
+  readonly length: number;
 }
+/** Bytes of an image; fewer at its end. Throws an Error if the server cannot send a part. */
+export const readPart = (location: ImageSource, part: Part, fetching: Fetching): Promise<Buffer> => {
+  if (location.kind === 'file') return filePart(location.path, part, fetching);
+  if (location.kind === 'http') return urlPart(location.url, part, fetching);
+  throw new Error(`the image is not in a file`);
+};
 
-async function fileStart(path: string, fetching: Fetching): Promise<Buffer> {
+async function filePart(path: string, { offset, length }: Part, fetching: Fetching): Promise<Buffer> {
   const { handle } = await openImage(path, fetching);
   try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset);
     return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }
 }
 
-/** Requests four bytes, and closes the connection of a server that sends more. */
-async function urlStart(url: string, fetching: Fetching): Promise<Buffer> {
-  const answer = await send(url, { headers: { range: 'bytes=0-3' } }, fetching);
+/** Closes the connection of a server that sends more. */
+async function urlPart(url: string, { offset, length }: Part, fetching: Fetching): Promise<Buffer> {
+  const headers = { 'accept-encoding': 'identity', range: `bytes=${offset}-${offset + length - 1}` };
+  const answer = await send(url, { headers }, fetching);
   const reader = answer.body?.getReader();
   try {
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
-    let start = Buffer.alloc(0);
-    while (start.length < 4) {
-      const part = await reader?.read();
-      if (part?.value === undefined) break;
-      start = Buffer.concat([start, part.value as Uint8Array]);
+    // RFC 9110 §15.5.17: the file has no such bytes.
+    if (answer.status === 416) return Buffer.alloc(0);
+    if (answer.status !== 206 && (answer.status !== 200 || offset > 0))
+      throw new Error(`HTTP ${answer.status} in response to a request for a range`);
+    const parts: Uint8Array[] = [];
+    for (let size = 0; size < length;) {
+      const next = await reader?.read();
+      if (next?.value === undefined) break;
+      parts.push(next.value as Uint8Array);
+      size += (next.value as Uint8Array).length;
     }
-    return start;
+    return Buffer.concat(parts).subarray(0, length);
   } finally {
     await reader?.cancel();
   }

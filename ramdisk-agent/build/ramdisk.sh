@@ -6,7 +6,7 @@
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
-# Debian packages: busybox-static cpio kmod zstd libzstd1 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
+# Debian packages: busybox-static cpio kmod zstd libzstd1 liblzma5 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
 # xfsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
 # host has it. Those of multipath and mdadm are unpacked too: installed, they would start services on this host.
 set -euo pipefail
@@ -101,12 +101,13 @@ if [ -f /usr/lib/grub/i386-pc/boot.img ]; then
   # shellcheck disable=SC2046
   grub-mkimage -O i386-pc -m "$work/memdisk.tar" -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
 fi
-# The agent loads it by its name.
+# The agent loads them by their names.
 # It reads to the end: a program that writes to a closed pipe fails.
 zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" && !found++ {print $NF}')
+xz=$(/sbin/ldconfig -p | awk '$1 == "liblzma.so.5" && !found++ {print $NF}')
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -139,7 +140,7 @@ search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
 for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,mkfs.vfat,addpart} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
-done | cat - <(echo "$zstd") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
+done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
 
 # Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"

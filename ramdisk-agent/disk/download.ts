@@ -1,9 +1,11 @@
 /** Downloads the URLs of a deployment: the image as a stream, small texts whole. */
+import type { IncomingMessage } from 'node:http';
 import type { ChecksumRequests } from '../../model/agent/checksum';
 import type { JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
 import { imageUrls } from '../../model/agent/write-arguments';
 import { reasonOf } from '../../model/errors';
+import { oneLine } from '../../model/log';
 import { ask, open, type Trust } from '../system/http';
 
 export interface Fetching {
@@ -31,8 +33,7 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
         const length = answer.headers['content-length'];
         return { url, length: length === undefined ? null : Number(length), chunks: answer, close: () => answer.destroy() };
       }
-      answer.destroy();
-      failures.push(`Received status code ${answer.statusCode} from ${url}, expected 200`);
+      failures.push(`Received status code ${answer.statusCode} from ${url}, expected 200${await reasonIn(answer)}`);
     } catch (error) {
       failures.push(`URL: ${url}. Error: ${reasonOf(error)}`);
     }
@@ -41,6 +42,25 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
     'ImageDownloadError',
     `Download of image ${String(image['id'])} failed: ${failures.join('; ') || 'no URL is given'}`,
   );
+}
+
+const MAX_REASON = 300;
+/** What the HTTP boot service says, for example that its disk is full. Pages of other servers are left out. */
+async function reasonIn(answer: IncomingMessage): Promise<string> {
+  let text = '';
+  try {
+    if (answer.headers['content-type'] !== 'text/plain') return '';
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      text += part.toString('utf8');
+      if (text.length > MAX_REASON) break;
+    }
+  } catch {
+    // The status says enough.
+  } finally {
+    answer.destroy();
+  }
+  const line = oneLine(text).slice(0, MAX_REASON).trim();
+  return line === '' ? '' : ` (${line})`;
 }
 
 /** Bytes: base64 of a config drive of 64 MiB that gzip does not make smaller. */

@@ -29,26 +29,6 @@ export function rawWriter(sink: Sink): ImageWriter {
   };
 }
 
-/** Detects a file's format by its first bytes. */
-export function formatOf(head: Buffer): string {
-  const text = (offset: number, length: number): string => head.toString('latin1', offset, offset + length);
-  const known = SIGNATURES.find(([offset, signature]) => text(offset, signature.length) === signature);
-  if (known) return known[2];
-  if (text(32769, 5) === 'CD001') return 'iso';
-  return head.length >= 512 && head.readUInt16LE(510) === 0xaa55 ? 'gpt' : 'raw';
-}
-const SIGNATURES = [
-  [0, 'QFI\xfb', 'qcow2'],
-  [0, 'QED\0', 'qed'],
-  [0, 'KDMV', 'vmdk'],
-  [0, 'vhdxfile', 'vhdx'],
-  [0, 'conectix', 'vhd'],
-  [64, '\x7f\x10\xda\xbe', 'vdi'],
-  [0, 'LUKS\xba\xbe', 'luks'],
-] as const;
-/** The number of bytes that `formatOf` needs to recognize an ISO image. */
-export const HEAD_LENGTH = 32774;
-
 /**
  * The disk as a sink. Only `commit` writes the first MiB, which contains partition table and boot code. The caller commits after it has
  * verified the image, so the disk does not boot before.

@@ -11,13 +11,15 @@ import { reasonOf } from '../../model/errors';
 import type { ReportProgress } from '../system/progress';
 import { type Checksum, expectedChecksum } from '../../model/agent/checksum';
 import { readConfigDrive } from '../../model/agent/write-arguments';
+import { HEAD_LENGTH, judge } from '../../wire/images/inspection';
+import { contentOf } from '../formats/content';
+import { isUnchanged, writerFor } from '../formats/writers';
 import { writeConfigDrive } from './configdrive';
 import type { Device } from './device';
 import { type Download, type Fetching, openImage, requestsFor } from './download';
 import { type DriveConversion, volumeFor } from './fat-drive';
-import { formatOf, HEAD_LENGTH, withDeferredHead, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
+import { withDeferredHead, type ImageWriter, type Sink, wipeEdges } from './image';
 import { diskIdentifier, readPartitions, repairGpt, wipeMetadata } from './partitions';
-import { qcow2Writer } from './qcow2';
 
 interface WriteOptions {
   readonly image: JsonObject;
@@ -29,6 +31,10 @@ interface WriteOptions {
   readonly retryIntervalMs: number;
   readonly md5Allowed: boolean;
   readonly permittedFormats: readonly string[];
+  /** False: [conductor]disable_deep_image_inspection. */
+  readonly inspects: boolean;
+  /** False: [conductor]disable_zstandard_decompression. */
+  readonly allowsZstd: boolean;
   /** Makes the kernel read the partition table again. */
   readonly rescan: () => Promise<void>;
   readonly newGuid: () => string;
@@ -111,6 +117,8 @@ async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum)
   }
 }
 
+/** Content of a compressed image, as a multiple of the disk's size: a format may have some bytes more than the disk. */
+const MOST_CONTENT = 2;
 /** Passes the file's bytes to the writer, and verifies the checksum at the end. Creates the writer once the format is known. */
 async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
   const hash = createHash(checksum.algorithm);
@@ -118,29 +126,36 @@ async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, downl
   let head: Buffer = Buffer.alloc(0);
   let size = 0;
   const give = (chunk: Buffer): Promise<void> => written(() => writer!.take(chunk), options);
-  for await (const chunk of arriving(download, options)) {
-    hash.update(chunk);
-    size += chunk.length;
-    if (!writer) {
+  async function* hashed(): AsyncGenerator<Buffer> {
+    for await (const chunk of arriving(download, options)) {
+      hash.update(chunk);
+      size += chunk.length;
+      yield chunk;
+    }
+  }
+  const { wrapper, chunks } = await contentOf(hashed(), {
+    allowsZstd: options.allowsZstd,
+    most: MOST_CONTENT * options.device.size + HEAD_LENGTH,
+  });
+  const begin = async (): Promise<void> => {
+    writer = chooseWriter(options, sink, head, wrapper === undefined ? download.length : null);
+    await give(head);
+  };
+  for await (const chunk of chunks) {
+    if (writer) await give(chunk);
+    else {
       head = Buffer.concat([head, chunk]);
-      if (head.length < HEAD_LENGTH) continue;
-      writer = chooseWriter(options, sink, head, download.length);
-      await give(head);
-    } else {
-      await give(chunk);
+      if (head.length >= HEAD_LENGTH) await begin();
     }
     if (download.length !== null) options.progress((100 * size) / download.length, { done: size, of: download.length });
   }
-  if (!writer) {
-    writer = chooseWriter(options, sink, head, download.length);
-    await give(head);
-  }
+  if (!writer) await begin();
   const digest = hash.digest('hex');
   if (digest !== checksum.value) {
     const text = `Image failed to verify against checksum. location: ${options.device.path}; image ID: ${String(options.image['id'])}; image checksum: ${checksum.value}; verification checksum: ${digest}`;
     throw new AgentError('ImageChecksumError', text);
   }
-  return writer;
+  return writer!;
 }
 
 async function* arriving(download: Download, { image }: WriteOptions): AsyncGenerator<Buffer> {
@@ -165,25 +180,18 @@ async function* arriving(download: Download, { image }: WriteOptions): AsyncGene
   }
 }
 
-/** Throws, before any byte is written, for an image of another format than declared, of a forbidden format, or larger than the disk. */
-function chooseWriter({ image, permittedFormats, device }: WriteOptions, sink: Sink, head: Buffer, length: number | null): ImageWriter {
-  const declared = typeof image['disk_format'] === 'string' ? image['disk_format'] : 'unknown';
-  // A declared raw image is written unchanged, and never interpreted.
-  if (declared !== 'raw') {
-    const actual = formatOf(head);
-    if (!permittedFormats.includes(actual)) {
-      const text = `Security: Detected image format was ${actual}, but only ${permittedFormats.join(', ')} are allowed`;
-      throw new AgentError('InvalidImage', text);
-    }
-    if (declared !== 'unknown' && declared !== actual) {
-      throw new AgentError('InvalidImage', `Security: Expected format was ${declared}, but image was actually ${actual}`);
-    }
-    if (actual === 'qcow2') return qcow2Writer(sink);
-  }
-  if (length !== null && length > device.size) {
+/** Throws, before any byte is written, for an image that is refused, that cannot be written, or that is larger than the disk. */
+function chooseWriter(options: WriteOptions, sink: Sink, head: Buffer, length: number | null): ImageWriter {
+  const { image, permittedFormats, inspects, device } = options;
+  const declared = typeof image['disk_format'] === 'string' ? image['disk_format'] : null;
+  const { format, refusal } = judge(head, { permitted: permittedFormats, declared, deep: inspects });
+  // A declared raw image is never interpreted.
+  const writer = writerFor(sink, declared === 'raw' ? 'raw' : format, declared);
+  if (refusal !== undefined || !writer) throw new AgentError('InvalidImage', refusal ?? `Images of the format ${format} cannot be written`);
+  if (length !== null && length > device.size && isUnchanged(format, declared)) {
     throw new AgentError('ImageWriteError', `the image of ${length} bytes is larger than the disk ${device.path} of ${device.size} bytes`);
   }
-  return rawWriter(sink);
+  return writer;
 }
 
 async function written<T>(work: () => Promise<T>, { device }: WriteOptions): Promise<T> {

@@ -2,6 +2,7 @@
 import { fleetLifecycle } from './scenarios/fleet-lifecycle.mjs';
 import { fleetPower } from './scenarios/fleet-power.mjs';
 import { heartbeats } from './scenarios/heartbeats.mjs';
+import { imageCache } from './scenarios/image-cache.mjs';
 import { inspection } from './scenarios/inspection.mjs';
 import { ipmi } from './scenarios/ipmi.mjs';
 import { policy } from './scenarios/policy.mjs';
@@ -39,6 +40,7 @@ export const SCENARIOS = new Map(
     'fleet-lifecycle': fleetLifecycle,
     sensors,
     recorder,
+    'image-cache': imageCache,
     inspection,
     ipmi,
     policy,

@@ -14,13 +14,17 @@ interface SnapshotHost {
   api(): { readonly url: string; readonly token: string } | undefined;
 }
 
+const HEADER_LENGTH = 104;
+/** The end of the header's extensions. */
+const NO_EXTENSIONS = 8;
 /** The header of a qcow2 file of this size. Nothing reads more of the file than that. */
 function headerOf(diskSize: number): Buffer {
-  const header = Buffer.alloc(104);
+  const header = Buffer.alloc(HEADER_LENGTH + NO_EXTENSIONS);
   header.write('QFI\xfb', 'latin1');
   header.writeUInt32BE(3, 4);
   header.writeUInt32BE(16, 20);
   header.writeBigUInt64BE(BigInt(diskSize), 24);
+  header.writeUInt32BE(HEADER_LENGTH, 100);
   return header;
 }
 

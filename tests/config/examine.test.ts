@@ -24,13 +24,13 @@ it.each<[string, ExaminedOption['result'], RegExp | null]>([
   ['[cinder]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[neutron]\nretries = 4', 'no effect', /^see status_code_retries$/],
   ['[api]\npublik_endpoint = x', 'no effect', /^did you mean \[api\]public_endpoint\?$/],
-  ['[pxe]\nimages_path = x', 'no effect', /^caches are in the state directory$/],
+  ['[pxe]\nimages_path = x', 'no effect', /^there is one cache, that of the HTTP boot service$/],
   ['[ironic_networking]\nrpc_transport = x', 'no effect', /^the conductor itself drives the switches$/],
   ['[glance]\nallowed_direct_url_schemes = file', 'no effect', /^images are read by Glance's API$/],
   ['[vnc]\nnovnc_web = x', 'no effect', /^the program contains noVNC$/],
   ['[nothing]\nlike_this = x', 'no effect', /^it is not known here$/],
   ['[agent]\ntls_ciphers = x', 'refused', /^it is a security option that has no effect here. Instead: set the limit/],
-  ['[agent]\nallow_md5_checksum = true', 'no effect', /^its value is what happens anyway$/],
+  ['[oslo_policy]\nremote_ssl_verify_server_crt = false', 'no effect', /^its value is what happens anyway$/],
 ])('the result of %j is "%s"', (text, result, message) => {
   expect(examined(text)).toEqual([
     expect.objectContaining({

@@ -20,8 +20,9 @@ import { parsePolicyFile } from '../../policy/files';
 import { parseRule } from '../../policy/language';
 import { findChecksum } from '../../drivers/common/images';
 import { negotiate } from '../../model/versions';
-import { formatOf } from '../../ramdisk-agent/disk/image';
-import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { writerFor } from '../../ramdisk-agent/formats/writers';
+import { judge, neededFor } from '../../wire/images/inspection';
+import { qcow2Writer } from '../../ramdisk-agent/formats/qcow2';
 import { withHost } from '../../wire/addresses';
 import { parseSmallJson } from '../../wire/bounded-json';
 import { decode as decodeDhcp } from '../../wire/dhcp/dhcp';
@@ -38,7 +39,9 @@ import { evaluate } from '../../wire/redfish/transport';
 import { parseIpv6 } from '../../wire/ipv6';
 import { decodeTftp, encodeTftp } from '../../wire/tftp';
 import { optionsOf } from '../support/options';
+import { dynamicVhd, vhdx, vmdkSparse, vmdkStream } from '../ramdisk-agent/image-builders';
 import { CLUSTER, qcow2 } from '../ramdisk-agent/qcow2-builder';
+
 import { PACKETS, PACKETS6 } from '../wire/dhcp-packets';
 import { cpuMsOf } from '../support/cpu-time';
 import { NEWEST } from '../support/newest';
@@ -48,6 +51,7 @@ const SECONDS = Number(process.env['FUZZ_SECONDS'] ?? 0);
 const RUNS = 60;
 const options = optionsOf({ 'oslo_middleware.enable_proxy_headers_parsing': true });
 const KIB = 1024;
+const IMAGE_DISK = Buffer.alloc(256 * KIB, 1);
 
 interface Parser {
   readonly parse: (input: Buffer) => unknown;
@@ -97,6 +101,18 @@ async function asQcow2(input: Buffer): Promise<unknown> {
     if ((await writer.end()) === 'done') return pass;
   }
   throw new Error('the passes do not come to an end');
+}
+/** Every check of an image, and the writer of its format. */
+async function asImage(input: Buffer): Promise<unknown> {
+  const needed = neededFor(input);
+  const more = needed && input.subarray(needed.offset, needed.offset + needed.length);
+  const { format, refusal } = judge(input, { permitted: [], declared: null, deep: false }, more);
+  const writer = writerFor({ size: 64 * KIB * KIB, write: async () => {}, zero: async () => {} }, format, null);
+  for (let pass = 0; writer && pass < 10; pass++) {
+    for (let at = 0; at < input.length; at += 4 * KIB) await writer.take(input.subarray(at, at + 4 * KIB));
+    if ((await writer.end()) === 'done') return [refusal, pass];
+  }
+  return refusal;
 }
 function asLldp(input: Buffer): unknown {
   const tlvs: unknown[] = [];
@@ -278,7 +294,17 @@ const PARSERS: Readonly<Record<string, Parser>> = {
   FRU: { parse: decodeFru, samples: [FRU, Buffer.alloc(4 * KIB, 0xc1)], most: 64 * KIB },
   LLDP: { parse: asLldp, samples: [Buffer.from('0204aabbccdd0605657468300004000000', 'hex')], most: 64 * KIB },
   qcow2: { parse: asQcow2, samples: [qcow2({ clusters: { 0: 1, 1: 2 }, compressed: [1], size: 4 * CLUSTER })], most: 512 * KIB },
-  'image formats': { parse: formatOf, samples: [isoImage('a', { b: Buffer.alloc(10) }, 0)], most: 512 * KIB },
+  'image formats': {
+    parse: asImage,
+    samples: [
+      isoImage('a', { b: Buffer.alloc(10) }, 0),
+      vmdkStream(IMAGE_DISK),
+      vmdkSparse(IMAGE_DISK),
+      dynamicVhd(IMAGE_DISK),
+      vhdx(IMAGE_DISK),
+    ],
+    most: 8 * KIB * KIB,
+  },
   gzip: {
     parse: async (input) => (await unpacked({ headers: { 'content-encoding': 'gzip' } }, input, 4 * KIB * KIB)).length,
     samples: [gzipSync(Buffer.alloc(16 * KIB * KIB)), gzipSync('{"a":1}')],

@@ -6,7 +6,7 @@ import { silentLog } from '../../model/log';
 import { compressionFor, type Compression } from '../../ramdisk-agent/disk/compression';
 import { openDevice } from '../../ramdisk-agent/disk/device';
 import { imageOf } from '../../ramdisk-agent/disk/qcow2-image';
-import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { qcow2Writer } from '../../ramdisk-agent/formats/qcow2';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Sink } from '../../ramdisk-agent/disk/image';
-import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { qcow2Writer } from '../../ramdisk-agent/formats/qcow2';
 import { openZstd } from '../../ramdisk-agent/system/zstd';
 import { CLUSTER, header, type Part, qcow2 } from './qcow2-builder';
 import { isFull } from './support';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { silentLog } from '../../model/log';
 import { readSaveArguments } from '../../model/agent/save-arguments';
 import { saveDisk } from '../../ramdisk-agent/disk/save';
-import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { qcow2Writer } from '../../ramdisk-agent/formats/qcow2';
 import { fileDevice } from './support';
 
 const MiB = 2 ** 20;

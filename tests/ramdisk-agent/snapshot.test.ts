@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { silentLog } from '../../model/log';
-import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { qcow2Writer } from '../../ramdisk-agent/formats/qcow2';
 import { sendSnapshot } from '../../ramdisk-agent/disk/snapshot';
 import { digestOfPart, finishFile, PART_BYTES, sha256, snapshotFile, writePart } from '../../wire/snapshot-files';
 import { until } from '../support/until';

@@ -6,9 +6,9 @@ import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
 import { expectedChecksum } from '../../model/agent/checksum';
 import type { Device } from '../../ramdisk-agent/disk/device';
-import { formatOf, HEAD_LENGTH } from '../../ramdisk-agent/disk/image';
 import { readPartitions } from '../../ramdisk-agent/disk/partitions';
 import { writeImage } from '../../ramdisk-agent/disk/write';
+import { dynamicVhd, fixedVhd, vhdx, vmdkStream } from './image-builders';
 import { CLUSTER, qcow2 } from './qcow2-builder';
 import { fileDevice, isFull } from './support';
 
@@ -95,6 +95,8 @@ async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size =
     retryIntervalMs: 1,
     md5Allowed: true,
     permittedFormats: ['raw', 'gpt', 'qcow2', 'iso'],
+    inspects: true,
+    allowsZstd: true,
     rescan: async () => {
       rescans++;
     },
@@ -109,6 +111,53 @@ async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size =
   return { device, result, rescans: () => rescans, percents };
 }
 const qcow2Image = (): JsonObject => ({ urls: [`${url}/disk.qcow2`], disk_format: 'qcow2', os_hash_value: sha('sha256', asQcow2) });
+
+/** Serves a file, and describes it. */
+const servedAs = (content: Buffer, declared: string | null): JsonObject => {
+  served['/other'] = bytes(content);
+  return { urls: [`${url}/other`], disk_format: declared, os_hash_value: sha('sha256', content) };
+};
+const permitted = ['raw', 'gpt', 'qcow2', 'iso', 'vmdk', 'vhd', 'vhdx'];
+it.each<[string, Buffer, string | null]>([
+  ['a compressed raw image', gzipSync(disk), 'raw'],
+  ['a compressed image of unknown format', gzipSync(asQcow2), null],
+  ['VMDK', vmdkStream(disk), 'vmdk'],
+  ['compressed VMDK', gzipSync(vmdkStream(disk)), 'vmdk'],
+  ['VHDX', vhdx(disk), 'vhdx'],
+  ['dynamic VHD', dynamicVhd(disk), 'vhd'],
+  ['fixed VHD', fixedVhd(disk), 'vhd'],
+])('writes %s, and nothing bootable if its checksum is wrong (CVE-2024-47211)', async (_, content, declared) => {
+  const { device, result, percents } = await write(servedAs(content, declared), { permittedFormats: permitted });
+  expect(await result).toEqual({ diskIdentifier: '0xcafe1234' });
+  expect((await device.read(0, disk.length)).equals(disk)).toBe(true);
+  expect(percents.at(-1)).toBe(100);
+  const wrong = await write({ ...servedAs(content, declared), os_hash_value: '0'.repeat(64) }, { permittedFormats: permitted });
+  await expect(wrong.result).rejects.toMatchObject({ type: 'ImageChecksumError' });
+  expect(isFull(await wrong.device.read(0, MiB), 0)).toBe(true);
+});
+
+it.each<[string, Buffer, string | null, RegExp]>([
+  ['qcow2 that is declared raw', asQcow2, 'raw', /Expected format was raw, but image was actually qcow2/],
+  ['compressed qcow2 that is declared raw', gzipSync(asQcow2), 'raw', /Expected format was raw, but image was actually qcow2/],
+  ['VMDK that is not permitted', vmdkStream(disk), 'vmdk', /Detected image format was vmdk, but only raw, gpt, qcow2, iso are allowed/],
+  ['zstd', Buffer.from('28b52ffd00000000', 'hex'), 'raw', /disable_zstandard_decompression/],
+])('refuses %s before it writes anything of it', async (_, content, declared, reason) => {
+  const { device, result } = await write(servedAs(content, declared), { allowsZstd: false });
+  await expect(result).rejects.toMatchObject({ type: 'InvalidImage', message: expect.stringMatching(reason) as string });
+  expect(isFull(await device.read(0, MiB), 0)).toBe(true);
+});
+
+it('writes a declared raw image unchanged where the operator wants no inspection', async () => {
+  const { device, result } = await write(servedAs(asQcow2, 'raw'), { inspects: false });
+  await expect(result).rejects.toThrow(/Unable to find a valid partition table/);
+  expect(isFull(await device.read(15 * MiB, MiB), 0)).toBe(true);
+});
+
+it('says what the HTTP boot service says', async () => {
+  served['/full'] = (response) => response.writeHead(502, { 'content-type': 'text/plain' }).end('the disk of the image cache is full\n');
+  const { result } = await write({ urls: [`${url}/full`] });
+  await expect(result).rejects.toThrow(`Received status code 502 from ${url}/full, expected 200 (the disk of the image cache is full)`);
+});
 
 it.each<[string, () => JsonObject]>([
   ['raw', () => ({})],
@@ -320,18 +369,6 @@ describe('expectedChecksum', () => {
   it('accepts MD5 if it is allowed', async () => {
     expect(await expected({ checksum: 'a'.repeat(32) })).toEqual({ algorithm: 'md5', value: 'a'.repeat(32) });
   });
-});
-
-it.each<[string, Buffer]>([
-  ['qcow2', asQcow2],
-  ['gpt', disk],
-  ['iso', iso],
-  ['raw', Buffer.alloc(1000)],
-  ['raw', Buffer.alloc(0)],
-  ['vhdx', Buffer.from('vhdxfile')],
-  ['vdi', Buffer.concat([Buffer.alloc(64), Buffer.of(0x7f, 0x10, 0xda, 0xbe)])],
-])('formatOf detects %s', (format, content) => {
-  expect(formatOf(content.subarray(0, HEAD_LENGTH))).toBe(format);
 });
 
 it('says which disk cannot be written, whatever fails: a write, or the flush before the partition table', async () => {

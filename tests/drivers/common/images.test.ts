@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkLocation, checkOwnFile, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
+import { checkLocation, checkOwnFile, checksumOf, findChecksum, locate, readPart, requireChecksum } from '../../../drivers/common/images';
 import { optionsOf } from '../../support/options';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { startTlsServer, type TlsWebServer } from '../../support/fakes/tls-server';
@@ -17,7 +17,6 @@ const allowing = (allowed: readonly string[], own: readonly string[] = []) => ({
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 const SHA256 = 'a'.repeat(64);
 const SHA512 = 'B'.repeat(128);
-const QCOW2 = Buffer.from('QFI\xfb\0\0\0\x03', 'latin1');
 
 let folder: string;
 let server: Server;
@@ -25,14 +24,14 @@ let base: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'images-'));
   writeFileSync(join(folder, 'a.img'), 'raw bytes');
-  writeFileSync(join(folder, 'a.qcow2'), QCOW2);
   server = createServer((request, response) => {
     const url = request.url!;
     const authorization = request.headers.authorization;
     if (url === '/secret' && authorization === `Basic ${Buffer.from('user:hunter2').toString('base64')}`) response.end();
     else if (url === '/moved') response.writeHead(302, { location: '/image' }).end();
     else if (url === '/image') response.end(request.method === 'HEAD' ? undefined : 'raw bytes, many more than four were asked for');
-    else if (url === '/qcow2') response.end(QCOW2);
+    else if (url === '/ranged') response.writeHead(206, { 'content-range': 'bytes 4-8/9' }).end('bytes');
+    else if (url === '/empty') response.writeHead(416).end();
     else if (url === '/SUMS') response.end(`${SHA256}  image\n`);
     else if (url === '/huge') response.end(Buffer.alloc(5 * 1024 * 1024));
     else response.writeHead(404).end();
@@ -176,7 +175,7 @@ describe('checkLocation', () => {
       const path = join(images, 'b.img');
       const refusal = { message: expect.stringContaining(`The path ${path} is not permitted`) as string };
       await expect(checksumOf({ image_source: 'x' }, { kind: 'file', path }, allowing([images], [path]))).rejects.toMatchObject(refusal);
-      expect(await formatOf({ kind: 'file', path }, allowing([images], [path]))).toBeUndefined();
+      await expect(readPart({ kind: 'file', path }, { offset: 0, length: 4 }, allowing([images], [path]))).rejects.toMatchObject(refusal);
     });
     it('follows any link in a path that the operator configured', async () => {
       const path = join(images, 'outside');
@@ -220,7 +219,7 @@ describe('TLS of web servers', () => {
     expect(await checkLocation(image(), trusting)).toEqual(image());
     const sums = { image_source: image().url, image_checksum: `${secure.url}/SUMS` };
     expect(await checksumOf(sums, image(), trusting)).toMatchObject({ os_hash_value: SHA256 });
-    expect(await formatOf(image(), trusting)).toBe('raw');
+    expect((await readPart(image(), { offset: 0, length: 3 }, trusting)).length).toBe(3);
     expect(await checkLocation({ kind: 'http', url: `${base}/image` }, trusting)).toMatchObject({ kind: 'http' });
   });
   it('fails while the CA file cannot be read, and works after it can', async () => {
@@ -314,14 +313,47 @@ describe('findChecksum', () => {
   });
 });
 
-describe('formatOf', () => {
-  it.each([
-    ['a raw file', () => ({ kind: 'file', path: join(folder, 'a.img') }) as const, 'raw'],
-    ['a qcow2 file', () => ({ kind: 'file', path: join(folder, 'a.qcow2') }) as const, 'qcow2'],
-    ['a raw URL whose server ignores Range requests', () => ({ kind: 'http', url: `${base}/image` }) as const, 'raw'],
-    ['a qcow2 URL', () => ({ kind: 'http', url: `${base}/qcow2` }) as const, 'qcow2'],
-    ['a missing URL', () => ({ kind: 'http', url: `${base}/none` }) as const, undefined],
-  ])('detects the format of %s', async (_, location, expected) => {
-    expect(await formatOf(location(), allowing([folder]))).toBe(expected);
+describe('files that have no end, or are not images (CVE-2025-44021, CVE-2026-44919)', () => {
+  it.each(['/dev/zero', '/proc/self/mem', '/etc/shadow', '/sys/power/state'])('%s is refused before it is read', async (path) => {
+    const refusal = /Security: The path \/\w+ is not permitted in file URLs/;
+    expect(() => locate(`file://${path}`, allowing(['/']).options)).toThrow(refusal);
+    const location = { kind: 'file', path } as const;
+    await expect(checksumOf({ image_source: `file://${path}` }, location, allowing(['/']))).rejects.toThrow(/is not permitted/);
+    await expect(readPart(location, { offset: 0, length: 8 }, allowing(['/']))).rejects.toThrow(/is not permitted/);
   });
+  it('so is a link to one, in a folder that is allowed', async () => {
+    const path = join(folder, 'endless');
+    symlinkSync('/dev/zero', path);
+    await expect(readPart({ kind: 'file', path }, { offset: 0, length: 8 }, allowing([folder]))).rejects.toThrow(/is not permitted/);
+    await expect(checksumOf({ image_source: 'x' }, { kind: 'file', path }, allowing([folder]))).rejects.toThrow(/is not permitted/);
+  });
+});
+
+describe('readPart', () => {
+  const part = { offset: 0, length: 8 };
+  it.each([
+    ['a file', () => ({ kind: 'file', path: join(folder, 'a.img') }) as const, part, 'raw byte'],
+    ['the middle of a file', () => ({ kind: 'file', path: join(folder, 'a.img') }) as const, { offset: 4, length: 100 }, 'bytes'],
+    ['a URL whose server ignores Range requests', () => ({ kind: 'http', url: `${base}/image` }) as const, part, 'raw byte'],
+    ['a URL whose server heeds them', () => ({ kind: 'http', url: `${base}/ranged` }) as const, { offset: 4, length: 5 }, 'bytes'],
+    ['an empty file', () => ({ kind: 'http', url: `${base}/empty` }) as const, part, ''],
+  ])('reads %s', async (_, location, wanted, expected) => {
+    expect((await readPart(location(), wanted, allowing([folder]))).toString()).toBe(expected);
+  });
+  it.each([
+    ['a missing URL', '/none', part, /HTTP 404/],
+    ['a part in the middle of a URL whose server ignores Range requests', '/image', { offset: 4, length: 8 }, /HTTP 200/],
+  ])('rejects %s', async (_, path, wanted, reason) => {
+    await expect(readPart({ kind: 'http', url: base + path }, wanted, never)).rejects.toThrow(reason);
+  });
+});
+
+it('URLs of checksum files are refused where the operator says so (CVE-2024-47211 and its kind)', async () => {
+  const strict = { ...never, options: optionsOf({ 'conductor.disable_support_for_checksum_files': true }) };
+  const location = { kind: 'http', url: `${base}/image` } as const;
+  for (const given of [{ image_checksum: `${base}/SUMS` }, { image_os_hash_algo: 'sha256', image_os_hash_value: `${base}/SUMS` }])
+    await expect(checksumOf({ image_source: location.url, ...given }, location, strict)).rejects.toMatchObject({
+      name: 'ImageChecksumURLNotSupported',
+      message: 'Use of remote checksum files is not supported.',
+    });
 });

@@ -89,7 +89,6 @@ const SITES: Readonly<Record<string, Site>> = {
       '[metrics]backend',
       '[pxe]boot_retry_timeout',
       '[pxe]images_path',
-      '[pxe]instance_master_path',
       '[pxe]tftp_master_path',
       '[pxe]enable_netboot_fallback',
       '[pxe]ipxe_fallback_script',

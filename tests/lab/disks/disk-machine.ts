@@ -51,11 +51,11 @@ interface ImageApi {
   /** Milliseconds since the epoch. */
   firstCall(): number | undefined;
 }
-/** Answers an agent as Ironic does, and serves the images at /images/NAME. */
-export async function startImageApi(images: Readonly<Record<string, Buffer>>): Promise<ImageApi> {
+/** Answers an agent as Ironic does, and serves the images at /images/NAME. @param more of the agent's settings */
+export async function startImageApi(images: Readonly<Record<string, Buffer>>, more: JsonObject = {}): Promise<ImageApi> {
   const posted: Posted[] = [];
   let firstCall: number | undefined;
-  const config = { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3' };
+  const config = { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3', ...more };
   const answers: Readonly<Record<string, readonly [number, JsonObject]>> = {
     '/': [200, { default_version: { version: NEWEST_VERSION } }],
     '/v1/continue_inspection': [202, { uuid: 'u' }],

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { writeConfigDrive } from '../../../ramdisk-agent/disk/configdrive';
 import { type Device, openDevice } from '../../../ramdisk-agent/disk/device';
 import { addAtEnd, readPartitions, repairGpt } from '../../../ramdisk-agent/disk/partitions';
-import { qcow2Writer } from '../../../ramdisk-agent/disk/qcow2';
+import { qcow2Writer } from '../../../ramdisk-agent/formats/qcow2';
 
 const run = promisify(execFile);
 const MiB = 2 ** 20;

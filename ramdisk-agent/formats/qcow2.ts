@@ -4,7 +4,9 @@
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import { openZstd, type Zstd } from '../system/zstd';
-import type { ImageWriter, Sink } from './image';
+import { incompatibleFeatures, QCOW2_HEADER_LENGTH, qcow2Refusal } from '../../wire/images/qcow2';
+import type { ImageWriter, Sink } from '../disk/image';
+import { type FileRange, rangesWriter } from './ranges';
 
 interface Header {
   readonly clusterSize: number;
@@ -17,15 +19,6 @@ interface Header {
   /** Undefined: zlib. */
   readonly zstd: Zstd | undefined;
 }
-/** A range of the file to wait for. `take` processes its bytes and returns the ranges to wait for next. */
-interface FileRange {
-  readonly offset: number;
-  readonly length: number;
-  take(bytes: Buffer): Promise<readonly FileRange[]>;
-}
-
-/** Up to the type of compression. */
-const HEADER_LENGTH = 105;
 /** Of the incompatible features: the header names a compression, other than zlib. */
 const COMPRESSION = 8;
 const ZSTD = 1;
@@ -33,7 +26,6 @@ const MAX_L1 = 32 * 2 ** 20;
 /** The most bytes of tables in memory: enough for 768 GiB in clusters of 64 KiB. */
 const MAX_TABLES = 192 * 2 ** 20;
 const BYTES_PER_ENTRY = 16;
-const MAX_PASSES = 4;
 
 /** The range of the header. Its `take` returns the range of the L1 table, whose `take` returns the L2 tables, and these the clusters. */
 function headerRange(sink: Sink): FileRange {
@@ -95,7 +87,7 @@ function headerRange(sink: Sink): FileRange {
 
   return {
     offset: 0,
-    length: HEADER_LENGTH,
+    length: QCOW2_HEADER_LENGTH,
     async take(bytes) {
       const header = parseHeader(bytes, await openZstd());
       if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
@@ -104,95 +96,19 @@ function headerRange(sink: Sink): FileRange {
   };
 }
 
-export function qcow2Writer(sink: Sink): ImageWriter {
-  let window: Buffer = Buffer.alloc(0);
-  /** Chunks after the window that are not yet joined with it, since a join at each chunk would take quadratic time. */
-  let arrived: Buffer[] = [];
-  let arrivedBytes = 0;
-  /** The window's offset in the file. */
-  let base = 0;
-  let waiting = queue([headerRange(sink)]);
-  let missed: FileRange[] = [];
-  let passes = 1;
-
-  function join(): void {
-    window = Buffer.concat([window, ...arrived]);
-    arrived = [];
-    arrivedBytes = 0;
-  }
-  /** Processes all ranges that are completely in the window. At the file's `end` it also processes truncated ranges, filled with zeros. */
-  async function drain(end: boolean): Promise<void> {
-    for (;;) {
-      const next = waiting.first();
-      const known = base + window.length;
-      if (!next || next.offset >= known) {
-        base = known;
-        window = Buffer.alloc(0);
-        return;
-      }
-      if (next.offset < base) {
-        missed.push(waiting.remove());
-        continue;
-      }
-      const start = next.offset - base;
-      const bytes = window.subarray(start, start + next.length);
-      if (bytes.length < next.length && !end) {
-        window = window.subarray(start);
-        base = next.offset;
-        return;
-      }
-      waiting.remove();
-      const whole = bytes.length < next.length ? Buffer.concat([bytes, Buffer.alloc(next.length - bytes.length)]) : bytes;
-      for (const range of await next.take(whole)) waiting.add(range);
-    }
-  }
-  return {
-    async take(chunk) {
-      arrived.push(chunk);
-      arrivedBytes += chunk.length;
-      const next = waiting.first();
-      const known = base + window.length + arrivedBytes;
-      const isIncomplete = next && next.offset >= base && next.offset < known && next.offset + next.length > known;
-      if (isIncomplete) return;
-      join();
-      await drain(false);
-    },
-    async end() {
-      join();
-      await drain(true);
-      if (waiting.first()) throw new Error('the image is damaged: it points beyond its end');
-      if (missed.length === 0) return 'done';
-      if (++passes > MAX_PASSES) throw new Error('the image is damaged: its tables do not come to an end');
-      waiting = queue(missed);
-      missed = [];
-      base = 0;
-      return 'again';
-    },
-  };
-}
+export const qcow2Writer = (sink: Sink): ImageWriter => rangesWriter(headerRange(sink));
 
 function parseHeader(bytes: Buffer, library: Zstd | undefined): Header {
   if (bytes.readUInt32BE(0) !== 0x514649fb) throw new Error('the image is not a qcow2 image');
-  const version = bytes.readUInt32BE(4);
-  if (version !== 2 && version !== 3) throw new Error(`qcow2 version ${version} is not supported`);
-  const refusals: readonly (readonly [boolean, string])[] = [
-    [bytes.readBigUInt64BE(8) !== 0n, 'it has a backing file'],
-    [bytes.readUInt32BE(32) !== 0, 'it is encrypted'],
+  const incompatible = incompatibleFeatures(bytes);
+  const isZstd = (incompatible & COMPRESSION) !== 0 && bytes.readUInt32BE(100) >= QCOW2_HEADER_LENGTH && bytes.readUInt8(104) === ZSTD;
+  const refusals = [
+    qcow2Refusal(bytes),
+    isZstd && !library ? 'it is compressed with zstd, and this ramdisk has no libzstd' : undefined,
+    !isZstd && (incompatible & COMPRESSION) !== 0 ? 'it has an unknown compression' : undefined,
   ];
-  const incompatible = version === 3 ? bytes.readUInt32BE(76) : 0;
-  const isZstd = (incompatible & COMPRESSION) !== 0 && bytes.readUInt32BE(100) >= HEADER_LENGTH && bytes.readUInt8(104) === ZSTD;
-  const features = [
-    ...refusals,
-    [version === 3 && bytes.readUInt32BE(72) !== 0, 'it has unknown features'],
-    [(incompatible & 2) !== 0, 'it is marked as corrupt'],
-    [(incompatible & 4) !== 0, 'it has an external data file'],
-    [isZstd && !library, 'it is compressed with zstd, and this ramdisk has no libzstd'],
-    [!isZstd && (incompatible & COMPRESSION) !== 0, 'it has an unknown compression'],
-    [(incompatible & 16) !== 0, 'it has extended tables'],
-    [(incompatible & ~31) !== 0, 'it has unknown features'],
-  ] as const;
-  const refused = features.find(([is]) => is);
-  if (refused) throw new Error(`the qcow2 image cannot be used: ${refused[1]}`);
+  const refused = refusals.find((refusal) => refusal !== undefined);
+  if (refused !== undefined) throw new Error(`the qcow2 image cannot be used: ${refused}`);
   const clusterBits = bytes.readUInt32BE(20);
   const l1Entries = bytes.readUInt32BE(36);
   if (clusterBits < 9 || clusterBits > 21 || l1Entries * 8 > MAX_L1)
@@ -200,7 +116,7 @@ function parseHeader(bytes: Buffer, library: Zstd | undefined): Header {
   const clusterSize = 2 ** clusterBits;
   const [size, l1Offset] = [Number(bytes.readBigUInt64BE(24)), Number(bytes.readBigUInt64BE(40))];
   if (size > l1Entries * (clusterSize / 8) * clusterSize) throw new Error('the qcow2 image is damaged: its first table is too short');
-  return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: version === 3, zstd: isZstd ? library : undefined };
+  return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: bytes.readUInt32BE(4) === 3, zstd: isZstd ? library : undefined };
 }
 
 interface ClusterTable {
@@ -262,36 +178,4 @@ function decompressed(bytes: Buffer, { clusterSize, zstd }: Header): Buffer {
   }
   if (content.length !== clusterSize) throw new Error('the image is damaged: a compressed cluster is too short');
   return content;
-}
-
-/** The ranges to wait for, ordered by their offset in the file (a binary heap). */
-function queue(initial: readonly FileRange[]): { first(): FileRange | undefined; remove(): FileRange; add(range: FileRange): void } {
-  const heap: FileRange[] = [];
-  const swap = (a: number, b: number): void => {
-    [heap[a], heap[b]] = [heap[b]!, heap[a]!];
-  };
-  const before = (a: number, b: number): boolean => heap[a]!.offset < heap[b]!.offset;
-  const add = (range: FileRange): void => {
-    heap.push(range);
-    for (let at = heap.length - 1, up = (at - 1) >> 1; at > 0 && before(at, up); at = up, up = (at - 1) >> 1) swap(at, up);
-  };
-  initial.forEach(add);
-  return {
-    first: () => heap[0],
-    remove() {
-      const first = heap[0]!;
-      const last = heap.pop()!;
-      if (heap.length > 0) heap[0] = last;
-      for (let at = 0; ;) {
-        const [left, right] = [2 * at + 1, 2 * at + 2];
-        let least = at;
-        if (left < heap.length && before(left, least)) least = left;
-        if (right < heap.length && before(right, least)) least = right;
-        if (least === at) return first;
-        swap(at, least);
-        at = least;
-      }
-    },
-    add,
-  };
 }

@@ -1,0 +1,109 @@
+/** The format of an image, by its first bytes: an unsafe image is refused before its machine is touched. */
+import { Fault, reasonOf } from '../../model/errors';
+import { HEAD_LENGTH, judge, neededFor, wrapperOf } from '../../wire/images/inspection';
+import { unpackHead } from '../../wire/compression/unpack';
+import type { Services } from '../../wire/keystone/services';
+import type { Task } from '../interfaces';
+import type { GlanceTask } from './glance-images';
+import { type ImageSource, readPart } from './images';
+
+type InspectionTask = GlanceTask & Pick<Task, 'log'>;
+
+interface Inspected {
+  /** Undefined: nobody knows yet. */
+  readonly format: string | undefined;
+  readonly refusal: string | undefined;
+}
+const UNKNOWN: Inspected = { format: undefined, refusal: undefined };
+
+async function glancePart(task: GlanceTask, id: string, offset: number, length: number): Promise<Buffer> {
+  const headers = { 'accept-encoding': 'identity', range: `bytes=${offset}-${offset + length - 1}` };
+  const { status, body } = await task.connections.services.glance.stream(`/images/${id}/file`, headers, task.signal);
+  try {
+    if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`Glance answers ${status}`);
+    const parts: Buffer[] = [];
+    let size = 0;
+    for await (const part of body as AsyncIterable<Buffer>) {
+      parts.push(part);
+      size += part.length;
+      if (size >= length) break;
+    }
+    return Buffer.concat(parts).subarray(0, length);
+  } finally {
+    body.on('error', () => {}).destroy();
+  }
+}
+const partOf = (source: ImageSource, task: GlanceTask, offset: number, length: number): Promise<Buffer> =>
+  source.kind === 'glance' ? glancePart(task, source.id, offset, length) : readPart(source, { offset, length }, task);
+
+async function look(source: ImageSource, declared: string | null, task: GlanceTask): Promise<Inspected> {
+  const { options } = task;
+  const head = await partOf(source, task, 0, HEAD_LENGTH);
+  const wrapper = wrapperOf(head);
+  const permitted = options['conductor.permitted_image_formats'];
+  const deep = !options['conductor.disable_deep_image_inspection'];
+  if (wrapper === 'zstd' && options['conductor.disable_zstandard_decompression'])
+    return { format: undefined, refusal: 'it is compressed with zstd, and [conductor]disable_zstandard_decompression is set' };
+  const content = wrapper === undefined ? head : await unpackHead(head, wrapper, HEAD_LENGTH);
+  // Only the agent sees the rest of what is compressed.
+  const needed = wrapper === undefined && deep ? neededFor(head) : undefined;
+  const whole = needed?.offset === 0 ? await partOf(source, task, 0, needed.length) : content;
+  const then = needed?.offset === 0 ? neededFor(whole) : needed;
+  const more = then && (await partOf(source, task, then.offset, then.length));
+  if (wrapper !== undefined && content.length === 0) throw new Error(`the image cannot be unpacked (${wrapper})`);
+  const { format, refusal } = judge(whole, { permitted, declared, deep }, more);
+  return { format: wrapper === undefined ? format : undefined, refusal };
+}
+
+/** Deployments of many machines look at an image once. The agent looks again, so a stale finding does no harm. */
+const FRESH_MS = 60_000;
+const MAX_KNOWN = 200;
+interface Known {
+  readonly at: number;
+  readonly found: Promise<Inspected>;
+}
+const knownBy = new WeakMap<Services, Map<string, Known>>();
+
+async function inspected(source: ImageSource, declared: string | null, task: InspectionTask): Promise<Inspected> {
+  const known = knownBy.get(task.connections.services) ?? new Map<string, Known>();
+  knownBy.set(task.connections.services, known);
+  const now = task.clock.now();
+  for (const [key, { at }] of known) if (now - at > FRESH_MS) known.delete(key);
+  const key = JSON.stringify([source, declared]);
+  const earlier = known.get(key);
+  if (earlier) {
+    // Who looked first may have been interrupted.
+    const shared = await earlier.found.catch(() => undefined);
+    if (shared) return shared;
+  }
+  const found = look(source, declared, task);
+  if (known.size < MAX_KNOWN) known.set(key, { at: now, found });
+  return found.catch((error: unknown) => {
+    known.delete(key);
+    throw error;
+  });
+}
+
+/** Written as they are; the agent gets them as `raw`, and streams them. */
+const AS_IS: readonly (string | undefined)[] = ['raw', 'gpt', 'iso'];
+
+/**
+ * Looks at the image's first bytes. An image that cannot be read here is left to the agent, unless
+ * [conductor]conductor_always_validates_images is set. Throws InvalidImage.
+ * @param declared what the user or Glance says
+ * @returns the format for the agent; undefined: it finds out itself
+ */
+export async function inspectImage(source: ImageSource, declared: unknown, task: InspectionTask): Promise<string | undefined> {
+  const always = task.options['conductor.conductor_always_validates_images'];
+  // This program's agents made it.
+  if (source.kind === 'snapshot') return undefined;
+  const given = typeof declared === 'string' && declared !== '' ? declared : null;
+  const { format, refusal } = await inspected(source, given, task).catch((error: unknown) => {
+    task.signal.throwIfAborted();
+    if (always) throw new Fault('InvalidImage', { reason: `image_source: it cannot be inspected: ${reasonOf(error)}` }, { cause: error });
+    task.log.info('the format of an image is left to the agent', { reason: reasonOf(error) });
+    return UNKNOWN;
+  });
+  if (refusal !== undefined) throw new Fault('InvalidImage', { reason: `image_source: ${refusal}` });
+  return AS_IS.includes(format) ? 'raw' : format;
+}
