@@ -22,12 +22,13 @@ import { shareLimits } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
 import { createBootFiles, openSource, type BootFiles, type LocalFiles } from './boot-files';
+import { NO_TEMPLATES, type BootTemplates } from './boot-templates';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type ServedFiles } from './files';
 import type { OpenFile } from '../wire/local-files';
-import { ipxeScript, startScript } from './ipxe';
+import { fallbackUrl, ipxeScript, nothingScript, START_QUERY, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
 import { silentBootRequests, type BootRequestLog } from './requests';
@@ -57,6 +58,7 @@ type HttpBootOptions = Pick<
   | 'DEFAULT.webserver_tls_minimum_version'
   | keyof ImageServerOptions
   | 'pxe.ipxe_timeout'
+  | 'pxe.ipxe_fallback_script'
   | 'agent.api_ca_file'
 >;
 interface HttpBootSetup {
@@ -75,6 +77,8 @@ interface HttpBootSetup {
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
   readonly reports?: ReportBoots | undefined;
+  /** Absent: the server's own scripts. */
+  readonly templates?: BootTemplates;
   /** Absent: the requests are not recorded. */
   readonly requests?: Pick<BootRequestLog, 'note'>;
 }
@@ -121,6 +125,9 @@ interface Sources {
   readonly myIp: string;
   /** [pxe]ipxe_timeout */
   readonly ipxeTimeout: number;
+  /** [pxe]ipxe_fallback_script */
+  readonly fallback: string | null;
+  readonly templates: BootTemplates;
 }
 /**
  * Returns the number of bytes sent, or undefined if the request was refused.
@@ -144,7 +151,19 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
-function createAnswer({ cache, local, files, served, store, log, httpUrl, myIp, ipxeTimeout }: Sources): AnswerRequest {
+function createAnswer({
+  cache,
+  local,
+  files,
+  served,
+  store,
+  log,
+  httpUrl,
+  myIp,
+  ipxeTimeout,
+  fallback,
+  templates,
+}: Sources): AnswerRequest {
   /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = canonicalAddress(socket.localAddress ?? '');
@@ -152,19 +171,27 @@ function createAnswer({ cache, local, files, served, store, log, httpUrl, myIp, 
     return local !== undefined && named === local ? withHost(script, myIp, local) : script;
   };
 
+  const nothing = (request: IncomingMessage, response: ServerResponse, mac: string): number | undefined => {
+    const asksForScript = new URLSearchParams((request.url ?? '').replace(/^[^?]*/, '')).has(START_QUERY);
+    if (fallback !== null || asksForScript) {
+      const other = fallback === null ? null : fallbackUrl(fallback, httpUrl());
+      return sendScript(response, reachable(request, nothingScript(other)));
+    }
+    refuse(response, 404, `Nothing to boot for ${mac}`);
+    return undefined;
+  };
+
   const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac, 'HTTP');
-    if (!boot) {
-      refuse(response, 404, `Nothing to boot for ${mac}`);
-      return;
-    }
+    if (!boot) return nothing(request, response, mac);
     const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
     if (typeof iscsi === 'string') {
       log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    return sendScript(response, reachable(request, ipxeScript(boot, httpUrl(), { iscsi, timeoutSeconds: ipxeTimeout })));
+    const own = (): string => ipxeScript(boot, httpUrl(), { iscsi, timeoutSeconds: ipxeTimeout });
+    return sendScript(response, reachable(request, templates.ipxe(boot, httpUrl()) ?? own()));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -195,7 +222,7 @@ function createAnswer({ cache, local, files, served, store, log, httpUrl, myIp, 
       refuse(response, 400, 'Not a path');
       return;
     }
-    if (path === START_SCRIPT) return sendScript(response, reachable(request, startScript(httpUrl())));
+    if (path === START_SCRIPT) return sendScript(response, reachable(request, templates.ipxeStart(httpUrl()) ?? startScript(httpUrl())));
     const mac = IPXE.exec(path)?.[1];
     if (mac !== undefined) return script(request, response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
@@ -281,7 +308,19 @@ const listen = (server: Server, host: string, port: number, what: string): Promi
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, secondTls, filter, glance, clock, metrics = silentMetrics, reports, requests = silentBootRequests } = setup;
+  const {
+    options,
+    hosts,
+    tls,
+    secondTls,
+    filter,
+    glance,
+    clock,
+    metrics = silentMetrics,
+    reports,
+    requests = silentBootRequests,
+    templates = NO_TEMPLATES,
+  } = setup;
   const stopping = new AbortController();
   const log = createBoundedLog(setup.log, clock);
   const store = retryingStore(setup.store, (work) => {
@@ -305,8 +344,8 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const files = createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'], own: options['files.own'] };
   let httpUrl = options['deploy.http_url'];
-  const { 'DEFAULT.my_ip': myIp, 'pxe.ipxe_timeout': ipxeTimeout } = options;
-  const answer = createAnswer({ cache, local, files, served, store, log, httpUrl: () => httpUrl, myIp, ipxeTimeout });
+  const { 'DEFAULT.my_ip': myIp, 'pxe.ipxe_timeout': ipxeTimeout, 'pxe.ipxe_fallback_script': fallback } = options;
+  const answer = createAnswer({ cache, local, files, served, store, log, httpUrl: () => httpUrl, myIp, ipxeTimeout, fallback, templates });
   const handle = createHandler(answer, { log, clock, metrics });
   const limits: ClientLimits = {
     connections: shareLimits(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),

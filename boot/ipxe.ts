@@ -5,6 +5,9 @@ import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 
 /** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
 const ATTEMPTS = 10;
+const MAC = '${mac:hexhyp}';
+/** In the URL of a script: the client wants a script also if the machine has nothing to boot. */
+export const START_QUERY = 'start';
 
 interface ScriptParts {
   /** Present for purpose `volume`. */
@@ -19,11 +22,45 @@ interface ScriptParts {
 export const ipxeScript = (boot: ServedBoot, httpUrl: string, parts: ScriptParts = {}): string =>
   ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, parts), ''].join('\n');
 
-/** Fetches the script of the machine by the address of the interface that iPXE booted from. */
-export const startScript = (httpUrl: string): string => ['#!ipxe', `chain ${httpUrl}/ipxe/\${mac:hexhyp}`, ''].join('\n');
+/**
+ * Fetches the script of the machine by the address of the interface that iPXE booted from. Only the fetch is repeated: a script that ends
+ * with an error means that the firmware is to try its next boot entry.
+ */
+export const startScript = (httpUrl: string): string =>
+  [
+    '#!ipxe',
+    ...repeated([
+      `echo Bloomery: asking ${httpUrl} what ${MAC} boots`,
+      `imgfetch --name script ${httpUrl}/ipxe/${MAC}?${START_QUERY} || goto again`,
+      'imgexec script && exit 0 || exit 1',
+    ]),
+    '',
+  ].join('\n');
 
-/** Repeats commands that end in `|| goto again`. */
-const retried = (lines: readonly string[]): readonly string[] => [
+/** The URL of [pxe]ipxe_fallback_script, which is one itself, or the name of a served file. */
+export const fallbackUrl = (script: string, httpUrl: string): string =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(script) ? script : `${httpUrl}/${script.replace(/^\/+/, '')}`;
+
+/**
+ * The script of a machine that has nothing to boot.
+ * @param fallback the URL of another script; null: the firmware tries its next boot entry
+ */
+export const nothingScript = (fallback: string | null): string =>
+  [
+    '#!ipxe',
+    `echo Bloomery: nothing to boot for ${MAC}`,
+    ...(fallback === null
+      ? ['exit 1']
+      : repeated([
+          `echo Bloomery: loading ${fallback}`,
+          `imgfetch --name fallback ${fallback} || goto again`,
+          'imgexec fallback && exit 0 || exit 1',
+        ])),
+    '',
+  ].join('\n');
+
+/** Repeats commands that end in `|| goto again`, and says on the console what failed and when it goes on. */
+const repeated = (lines: readonly string[]): readonly string[] => [
   `set attempts:int32 ${ATTEMPTS}`,
   'set tried:int32 0',
   ':start',
@@ -32,11 +69,11 @@ const retried = (lines: readonly string[]): readonly string[] => [
   ':again',
   'inc tried',
   'iseq ${tried} ${attempts} && goto failed ||',
-  'echo Could not boot, try ${tried} of ${attempts}',
+  'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} seconds',
   'sleep ${tried}',
   'goto start',
   ':failed',
-  'echo Could not boot, the machine starts over in 30 seconds',
+  'echo Bloomery: that failed ${attempts} times. The machine starts over in 30 seconds',
   'sleep 30',
   'reboot',
 ];
@@ -49,9 +86,11 @@ function kernelAndRamdisk(
   ...more: readonly string[]
 ): readonly string[] {
   const limit = timeoutSeconds > 0 ? `--timeout ${timeoutSeconds * 1000} ` : '';
-  return retried([
-    `kernel ${limit}${httpUrl}/boot/${token}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
+  return repeated([
+    `echo Bloomery: loading the kernel and the ramdisk of ${MAC} from ${httpUrl}`,
+    `kernel ${limit}${httpUrl}/boot/${token}/kernel ${[...ipxeArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
     `initrd ${limit}--name ramdisk ${httpUrl}/boot/${token}/ramdisk || goto again`,
+    'echo Bloomery: starting the kernel',
     'boot || goto again',
   ]);
 }
@@ -60,7 +99,13 @@ function kernelAndRamdisk(
  * Boots the first disk. With BIOS the script does it, because many BIOSes stop after a boot ROM returns. UEFI tries its next boot entry
  * when this one ends with an error.
  */
-const disk: readonly string[] = ['iseq ${platform} efi && goto efi ||', 'sanboot --no-describe --drive 0x80 || exit 0', ':efi', 'exit 1'];
+const disk: readonly string[] = [
+  'echo Bloomery: booting the disk',
+  'iseq ${platform} efi && goto efi ||',
+  'sanboot --no-describe --drive 0x80 || exit 0',
+  ':efi',
+  'exit 1',
+];
 
 /** As hexadecimal digits, so that no character of a secret has a meaning in the script. */
 const setting = (name: string, value: string | undefined): string =>
@@ -76,7 +121,8 @@ const credentials = ({ username, password }: IscsiVolume): readonly string[] => 
  * iPXE passes them to the operating system (iBFT). A drive of an earlier attempt is detached first.
  */
 const iscsiDrives = ({ initiator, volumes }: IscsiBoot): readonly string[] =>
-  retried([
+  repeated([
+    `echo Bloomery: attaching ${volumes.length === 1 ? 'the volume' : `${volumes.length} volumes`} of ${MAC}`,
     ...volumes.map((_, index) => `sanunhook ${drive(index)} ||`),
     ...(initiator === undefined ? [] : [`set initiator-iqn ${initiator}`]),
     ...volumes.flatMap((volume, index) => [...credentials(volume), `sanhook ${drive(index)} ${volume.rootPaths.join(' ')} || goto again`]),
@@ -90,11 +136,14 @@ const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl
   instance: (boot, httpUrl, parts) =>
     boot.files['boot_iso'] === undefined
       ? kernelAndRamdisk(boot, httpUrl, parts)
-      : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`]),
+      : repeated([
+          `echo Bloomery: booting the ISO image of ${MAC} from ${httpUrl}`,
+          `sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`,
+        ]),
   volume: (_boot, _httpUrl, { iscsi }) => (iscsi ? iscsiDrives(iscsi) : ['exit 1']),
   disk: () => disk,
 };
 
 /** Splits the arguments. `isKernelCommandLine` admits no words that end the command; boot records of older versions may have some. */
-const kernelArguments = (text: string): readonly string[] =>
+export const ipxeArguments = (text: string): readonly string[] =>
   text.split(/[\s\p{Cc}]+/u).filter((part) => part !== '' && !endsIpxeCommand(part));

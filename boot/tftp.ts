@@ -11,6 +11,7 @@ import { withHost } from '../wire/addresses';
 import { listenError } from '../wire/sockets/listen-errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
+import { NO_TEMPLATES, type BootTemplates } from './boot-templates';
 import { openServedFile, shareFiles, type ServedFiles } from './files';
 import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
@@ -34,12 +35,15 @@ interface TftpSetup {
   readonly metrics?: Metrics;
   /** Configuration files and kernels of boot records; absent: only files below the root. */
   readonly boots?: BootFiles;
+  /** Absent: the server's own configuration files. */
+  readonly templates?: BootTemplates;
   /** Concurrent transfers of clients that acknowledge what they get. Further requests get no answer, and machines retry. */
   readonly maxTransfers?: number;
 }
 /** What all addresses share. */
 interface Shared extends Pick<Required<TftpSetup>, 'options' | 'clock' | 'metrics'> {
   readonly boots: BootFiles | undefined;
+  readonly templates: BootTemplates;
   readonly log: BoundedLog;
   readonly transfers: ReturnType<typeof createTransfers>;
 }
@@ -55,7 +59,7 @@ const RECEIVE_BUFFER = 1 << 20;
 
 /** Rejects if a port cannot be opened. */
 export async function startTftp(setup: TftpSetup): Promise<TftpService> {
-  const { hosts, options, clock, boots, metrics = silentMetrics, maxTransfers = 512 } = setup;
+  const { hosts, options, clock, boots, templates = NO_TEMPLATES, metrics = silentMetrics, maxTransfers = 512 } = setup;
   const log = createBoundedLog(setup.log, clock);
   const own = networksOf(Object.values(networkInterfaces()).flatMap((all = []) => all.flatMap(({ cidr }) => cidr ?? [])));
   const transfers = createTransfers({
@@ -76,7 +80,7 @@ export async function startTftp(setup: TftpSetup): Promise<TftpService> {
   };
   try {
     for (const host of hosts) {
-      const listener = await listenOn(host, port, { options, clock, metrics, boots, log, transfers });
+      const listener = await listenOn(host, port, { options, clock, metrics, boots, templates, log, transfers });
       listeners.push(listener);
       // If the configured port is 0, the first address decides.
       ({ port } = listener);
@@ -89,7 +93,11 @@ export async function startTftp(setup: TftpSetup): Promise<TftpService> {
   return { port, stop };
 }
 
-async function listenOn(host: string, port: number, { options, log, clock, metrics, boots, transfers }: Shared): Promise<TftpService> {
+async function listenOn(
+  host: string,
+  port: number,
+  { options, log, clock, metrics, boots, templates, transfers }: Shared,
+): Promise<TftpService> {
   const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'], own: options['files.own'] };
   const openServed = shareFiles(
     (name) => openServedFile(served, name),
@@ -129,7 +137,7 @@ async function listenOn(host: string, port: number, { options, log, clock, metri
 
     const from = { key: `${host} ${peer.address} ${peer.port}`, address: peer.address };
     transfers.request(from, bytes, (place) =>
-      serveFile({ openServed, boots, reachable, host, family, log, clock }, packet, peer, {
+      serveFile({ openServed, boots, templates, reachable, host, family, log, clock }, packet, peer, {
         refuse,
         count,
         place,
@@ -150,6 +158,7 @@ async function listenOn(host: string, port: number, { options, log, clock, metri
 interface ServeContext extends Pick<Shared, 'log' | 'clock'> {
   readonly openServed: ReturnType<typeof shareFiles>;
   readonly boots: BootFiles | undefined;
+  readonly templates: BootTemplates;
   /** The configuration with URLs that the peer can reach. */
   readonly reachable: (config: string, peer: string) => string;
   readonly host: string;
@@ -163,12 +172,12 @@ interface Received {
 }
 /** Opens the requested file, negotiates the options and sends it. */
 async function serveFile(
-  { openServed, boots, reachable, host, family, log, clock }: ServeContext,
+  { openServed, boots, templates, reachable, host, family, log, clock }: ServeContext,
   request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
   peer: RemoteInfo,
   { refuse, count, place, requestOctets }: Received,
 ): Promise<void> {
-  const opened = await openSource(openServed, boots, request.file, (config) => reachable(config, peer.address));
+  const opened = await openSource({ openServed, boots, templates }, request.file, (config) => reachable(config, peer.address));
   const where = { client: peer.address, file: shown(request.file) };
   if (!opened) {
     log.warn('TFTP: no such file', where);
@@ -222,15 +231,14 @@ const text = (content: string): Opened => ({ source: textSource(Buffer.from(cont
  * @param reachable replaces URLs in configuration files
  */
 async function openSource(
-  openServed: ServeContext['openServed'],
-  boots: BootFiles | undefined,
+  { openServed, boots, templates }: Pick<ServeContext, 'openServed' | 'boots' | 'templates'>,
   requested: string,
   reachable: (text: string) => string,
 ): Promise<Opened | undefined> {
   const name = boots && pxeName(requested);
   if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
     const boot = await boots!.recordFor(name.mac, 'TFTP');
-    if (boot) return text(reachable((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot)));
+    if (boot) return text(reachable((await templates.pxe(name.kind, boot)) ?? (name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot)));
   }
   if (name?.kind === 'file') {
     const opened = await boots!.open(name.token, name.name, 'TFTP');
@@ -239,7 +247,7 @@ async function openSource(
   }
   const shared = await openServed(requested);
   if (shared) return { source: fileSource(shared.file), close: () => shared.close() };
-  return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
+  return name?.kind === 'grub start' ? text(templates.grubStart() ?? GRUB_START) : undefined;
 }
 
 /** The options that are granted (RFC 2347: others are omitted from the OACK). @internal */

@@ -60,7 +60,7 @@ export async function findBootUrl(base: string, port: number, clock: Clock, sign
   for (const scheme of ['http', 'https'])
     try {
       const response = await fetch(`${scheme}://${hostname}:${port}/boot.ipxe`, { signal: timeoutSignal(PROBE_MS, signal) });
-      const url = response.ok ? /^chain (https?:\/\/\S+)\/ipxe\//m.exec(await firstBytes(response))?.[1] : undefined;
+      const url = response.ok ? /^imgfetch --name script (https?:\/\/\S+)\/ipxe\//m.exec(await firstBytes(response))?.[1] : undefined;
       if (url !== undefined) return url;
     } catch (error) {
       if (signal.aborted) throw error;

@@ -84,8 +84,9 @@ function readValues(
     const occurrences = occurrencesOf(row);
     const written = occurrences.length > 0 ? occurrences.map(({ value }) => value) : referringDefault(row);
     if (written === undefined) return row.default;
-    // An empty value means that the option is not set, unless its default is another value.
-    if (row.default === null && !row.emptyIsList && written.every((value) => value === '')) return null;
+    // An empty value means that the option is not set, unless its default is another value. So does a file of Ironic's own program.
+    if (row.default === null && !row.emptyIsList && written.every((value) => value === '' || value.startsWith('$pybasedir/drivers/')))
+      return null;
     try {
       return convert(
         row,

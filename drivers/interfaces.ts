@@ -438,6 +438,8 @@ export interface BootInterface extends Interface {
   /** `kernelArgs` are added to the boot interface's own (ipa-api-url, …). The caller powers the machine on. */
   prepareRamdisk(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<void>;
   cleanUpRamdisk(task: Task): Promise<void>;
+  /** Boots a machine once more that has not started the prepared ramdisk. Absent: it boots what is prepared each time. */
+  retryRamdisk?(task: Task): Promise<void>;
   prepareInstance(task: Task): Promise<void>;
   cleanUpInstance(task: Task): Promise<void>;
 }

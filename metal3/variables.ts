@@ -211,5 +211,8 @@ export const FIXED_SETTINGS: Settings = {
   'ipmi.command_retry_timeout': '60',
   'ipmi.cipher_suite_versions': '3,17',
   'nova.send_power_notifications': 'false',
+  'pxe.boot_retry_timeout': '1200',
+  'pxe.enable_netboot_fallback': 'true',
+  'pxe.ipxe_fallback_script': 'inspector.ipxe',
   'redfish.use_swift': 'false',
 };

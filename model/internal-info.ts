@@ -43,8 +43,8 @@ const MOMENTS = {
 } as const satisfies Record<string, readonly string[]>;
 type Moment = keyof typeof MOMENTS;
 
-/** Work that must wait while the node has the key, since the machine may restart by itself. */
-type Deferred = 'power sync' | 'fast track';
+/** Work that must wait while the node has the key, since the machine may restart by itself, or is up. */
+type Deferred = 'power sync' | 'fast track' | 'boot retry';
 
 interface Row<Value> {
   readonly owner: Owner;
@@ -73,7 +73,7 @@ export const INTERNAL_INFO = {
   agent_erase_devices_zeroize: row<boolean>({ owner: 'agent' }),
   agent_erase_skip_read_only: row<boolean>({ owner: 'agent' }),
   agent_last_heartbeat: row<string>({ owner: 'conductor' }),
-  agent_secret_token: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
+  agent_secret_token: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'], defers: ['boot retry'] }),
   /** The process that gave the token in an answer to a lookup (api/pipeline/agent-tokens.ts). */
   agent_secret_token_giver: row<string>({ owner: 'api', forgotten: ['system end', 'agent end'] }),
   /** The token is part of the boot medium. */
@@ -102,12 +102,12 @@ export const INTERNAL_INFO = {
   deploy_step_index: row<number>({ owner: 'conductor', forgotten: ['deploy end'] }),
   deploy_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['deploy end'], becomes: null }),
   /** The first steps of a list run before the ramdisk boots. `later`: it is not prepared yet. `begun`: it may be. Absent: it was booted, or is not needed. */
-  ramdisk_boot: row<'later' | 'begun'>({ owner: 'conductor', forgotten: ['steps end'] }),
+  ramdisk_boot: row<'later' | 'begun'>({ owner: 'conductor', forgotten: ['steps end'], defers: ['boot retry'] }),
   service_disable_ramdisk: row<boolean>({ owner: 'conductor', forgotten: ['service end'] }),
   service_step_index: row<number>({ owner: 'conductor', forgotten: ['service end', 'service failure'] }),
   service_steps: row<readonly object[] | null>({ owner: 'conductor', forgotten: ['service end'], becomes: null }),
   /** Seconds. */
-  step_poll_every: row<number>({ owner: 'conductor', forgotten: ['poll end'] }),
+  step_poll_every: row<number>({ owner: 'conductor', forgotten: ['poll end'], defers: ['boot retry'] }),
   /** The list of deploy steps has the agent's steps. */
   steps_validated: row<boolean>({
     owner: 'conductor',
@@ -128,11 +128,19 @@ export const INTERNAL_INFO = {
   is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
-  kexec: row<{ readonly kernel: string; readonly told?: true }>({ owner: 'agent', forgotten: ['system end', 'deploy end'] }),
+  kexec: row<{ readonly kernel: string; readonly told?: true }>({
+    owner: 'agent',
+    forgotten: ['system end', 'deploy end'],
+    defers: ['boot retry'],
+  }),
   /**
    * The agent in the instance was told to start the ramdisk, at that time in milliseconds: until the first heartbeat of the ramdisk's agent.
    */
-  resident_kexec: row<{ readonly at: number; readonly kernel: string }>({ owner: 'agent', forgotten: ['poll end'] }),
+  resident_kexec: row<{ readonly at: number; readonly kernel: string }>({
+    owner: 'agent',
+    forgotten: ['poll end'],
+    defers: ['boot retry'],
+  }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 
@@ -162,9 +170,9 @@ export const INTERNAL_INFO = {
   persistent_boot_device: row<string>({ owner: 'ipmi' }),
 
   /** Unfinished images of the management interface. */
-  firmware_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['fast track'] }),
+  firmware_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['fast track', 'boot retry'] }),
   /** Unfinished changes of volumes, saved before the first request. */
-  raid_configs: row<unknown>({ owner: 'redfish', forgotten: ['steps end'] }),
+  raid_configs: row<unknown>({ owner: 'redfish', forgotten: ['steps end'], defers: ['boot retry'] }),
   /** Settings were sent, and take effect when the machine starts. */
   redfish_bios_state: row<object>({ owner: 'redfish', forgotten: ['steps end'] }),
   /** The ports of the network adapters as they were last read, for default configs. */
@@ -175,7 +183,7 @@ export const INTERNAL_INFO = {
   redfish_boot_device: row<string>({ owner: 'redfish' }),
   redfish_fw_update_start_time: row<string>({ owner: 'redfish' }),
   /** Unfinished updates of the firmware interface. */
-  redfish_fw_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['power sync', 'fast track'] }),
+  redfish_fw_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['power sync', 'fast track', 'boot retry'] }),
 } as const;
 
 export type InternalKey = keyof typeof INTERNAL_INFO;
@@ -199,9 +207,11 @@ const FORGOTTEN = Object.fromEntries(
 /** The changes that forget the keys of a moment, and of those that it includes. */
 export const forgottenAt = (moment: Moment): InternalChanges => FORGOTTEN[moment];
 
+const deferring = (work: Deferred): readonly InternalKey[] => rows.filter(([, { defers }]) => defers?.includes(work)).map(([key]) => key);
 const DEFERRING: Readonly<Record<Deferred, readonly InternalKey[]>> = {
-  'power sync': rows.filter(([, { defers }]) => defers?.includes('power sync')).map(([key]) => key),
-  'fast track': rows.filter(([, { defers }]) => defers?.includes('fast track')).map(([key]) => key),
+  'power sync': deferring('power sync'),
+  'fast track': deferring('fast track'),
+  'boot retry': deferring('boot retry'),
 };
 /** Whether the node has a key that defers this work. */
 export const isDeferred = (work: Deferred, info: InternalInfo): boolean => DEFERRING[work].some((key) => info[key] !== undefined);

@@ -1,6 +1,7 @@
 /** The role boot: HTTP boot, TFTP and DHCP. */
 import { randomBytes } from 'node:crypto';
 import { startDhcp } from '../boot/dhcp/service';
+import { loadBootTemplates } from '../boot/boot-templates';
 import { pxeFilter, type ReportBoots } from '../boot/discovery';
 import { startHttpBoot } from '../boot/http';
 import { createBootRequestLog } from '../boot/requests';
@@ -53,6 +54,11 @@ export async function startBoot(
   const log = context.log.child({ component: 'boot' });
   const requests = createBootRequestLog(store.boots, clock, log);
   stops.push(async () => requests.stop());
+  const templates = await loadBootTemplates(options, async (uuid) => {
+    const [node] = await store.nodes.list({ where: { uuid }, children: 'all' });
+    const cpu = node?.properties['cpu_arch'];
+    return typeof cpu === 'string' ? cpu : undefined;
+  });
   const http = await startHttpBoot({
     options,
     store,
@@ -66,6 +72,7 @@ export async function startBoot(
     tls: tlsOf(options, 'boot'),
     secondTls: tlsOf(options, 'boot with TLS'),
     reports,
+    templates,
   });
   stops.push(() => http.stop());
   context.reloads.push(() => http.reload());
@@ -75,6 +82,7 @@ export async function startBoot(
       options: resolved,
       hosts: bootHostsOf(options, 'boot.tftp_host'),
       boots: http.files,
+      templates,
       log,
       clock,
       metrics,

@@ -171,6 +171,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/proxy-protocol',
   ],
   'commands/check': [
+    'boot/dhcp/proxy',
     'boot/dhcp/setup',
     'boot/dhcp/setup6',
     'boot/files',

@@ -30,23 +30,16 @@ import type { MachineLookup } from './machines';
 import type { Pool } from './pool';
 
 export const SERVER_PORT = 67;
-const CLIENT_PORT = 68;
-const BROADCAST = '255.255.255.255';
+export const CLIENT_PORT = 68;
+export const BROADCAST = '255.255.255.255';
 const ETHERNET = 1;
 
-export interface DhcpPolicy {
+/** What machines of a subnet boot. */
+export interface BootPolicy {
   /** Our address on the interface, which is the server identifier. */
   readonly server: string;
-  /** The subnet of the pool. If `gateway` is null, machines get no gateway. */
   readonly network: number;
   readonly netmask: string;
-  readonly gateway: string | null;
-  readonly dns: readonly string[];
-  readonly domain: string | null;
-  readonly mtu: number | null;
-  /** Routes besides the default route. */
-  readonly routes: readonly Route[];
-  readonly leaseSeconds: number;
   readonly tftpServer: string;
   /** Without a trailing slash. */
   readonly httpUrl: string;
@@ -54,13 +47,23 @@ export interface DhcpPolicy {
   /** For machines that boot with PXELINUX or GRUB. */
   readonly pxeLoaders: Loaders;
 }
-type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
+export interface DhcpPolicy extends BootPolicy {
+  /** If it is null, machines get no gateway. */
+  readonly gateway: string | null;
+  readonly dns: readonly string[];
+  readonly domain: string | null;
+  readonly mtu: number | null;
+  /** Routes besides the default route. */
+  readonly routes: readonly Route[];
+  readonly leaseSeconds: number;
+}
+export type Outcome = { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number } | Silence;
 
 /** iPXE's encapsulated options (175): its features, and settings that the server sends. */
 const IPXE_FEATURE_HTTP = 19;
 const IPXE_NO_PXEDHCP = 176;
 
-function clientOf(options: OptionValues): Client {
+export function clientOf(options: OptionValues): Client {
   const vendorClass = options.vendorClass ?? '';
   // RFC 3004 requires length-prefixed strings; iPXE sends the bare word.
   const isIpxe = options.ipxe !== undefined || (options.userClass?.includes('iPXE') ?? false);
@@ -79,7 +82,7 @@ interface BootFields {
 const named = (bootFileName: string): { readonly file?: string; readonly options: OptionValues } =>
   bootFileName.length <= 127 ? { file: bootFileName, options: { bootFileName } } : { options: { bootFileName } };
 
-function byTftp({ tftpServer: server }: DhcpPolicy, loader: string): BootFields {
+function byTftp({ tftpServer: server }: BootPolicy, loader: string): BootFields {
   const { file, options } = named(loader);
   return {
     siaddr: server,
@@ -88,7 +91,7 @@ function byTftp({ tftpServer: server }: DhcpPolicy, loader: string): BootFields 
   };
 }
 
-const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPacket) => BootFields>> = {
+const BOOT_FIELDS: Readonly<Record<Client, (policy: BootPolicy, packet: DhcpPacket) => BootFields>> = {
   pxe: (policy, packet) => byTftp(policy, loaderFor(policy.ipxeLoaders, packet.options)),
   // UEFI 2.10 §24.7.3.1: the firmware accepts an offer only if its vendor class is HTTPClient.
   http: (policy, packet) => {
@@ -104,22 +107,22 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPack
 };
 
 /** PXELINUX and GRUB do not depend on the client: iPXE in a ROM loads them as other firmware does. */
-const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields =>
+export const bootFieldsFor = (policy: BootPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields =>
   boots === 'pxe' && client !== 'system'
     ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
     : BOOT_FIELDS[client](policy, packet);
 
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
-const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
+export const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
 /** The relay and its port that the packet came through, if the relay names one (RFC 3046 §3.1). */
-const circuitOf = ({ options: { relayAgentInformation: port }, giaddr }: DhcpPacket): string | undefined =>
+export const circuitOf = ({ options: { relayAgentInformation: port }, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : port && `${giaddr} ${port.toString('hex')}`;
 /** The server identifier of the answer. RFC 5107 §4: a relay may override it, so that clients send their renewals to the relay. */
-const serverOf = (policy: DhcpPolicy, { options, giaddr }: DhcpPacket): string =>
+const serverOf = (policy: BootPolicy, { options, giaddr }: DhcpPacket): string =>
   (giaddr === ANY_ADDRESS ? undefined : relayAddress(options, 'serverIdentifier')) ?? policy.server;
 
-export const isOnSubnet = ({ netmask, network }: Pick<DhcpPolicy, 'netmask' | 'network'>, address: string): boolean =>
+export const isOnSubnet = ({ netmask, network }: Pick<BootPolicy, 'netmask' | 'network'>, address: string): boolean =>
   (addressToNumber(address) & addressToNumber(netmask)) >>> 0 === network;
 
 /** A subnet with its pool. */
@@ -129,13 +132,22 @@ export interface Subnet {
   /** The interface that is in the subnet; undefined: it is reached through relays only. */
   readonly interface: string | undefined;
 }
-/** The subnet for a packet that arrived at the interface `name`. Without a match, it is the first one: `answerDhcp` checks the link. */
-export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet {
+/**
+ * The subnet for a packet that arrived at the interface `name`. Without a match, it is the first one: `answerDhcp` checks the link.
+ * Undefined: there is none.
+ */
+export function subnetFor(subnets: readonly Subnet[], name: string, packet: DhcpPacket): Subnet | undefined {
   const link = linkOf(packet) ?? (packet.ciaddr === ANY_ADDRESS ? undefined : packet.ciaddr);
   const asked = link === undefined ? undefined : subnets.find(({ policy }) => isOnSubnet(policy, link));
   const own = subnets.find((subnet) => subnet.interface === name);
   // Only subnets behind relays use this interface. A direct packet is in none of them, and one of another interface must not answer it.
-  return asked ?? own ?? subnets.find((subnet) => subnet.interface === undefined) ?? subnets[0]!;
+  return asked ?? own ?? subnets.find((subnet) => subnet.interface === undefined) ?? subnets[0];
+}
+
+/** Why the packet gets no answer, whatever its message is; undefined: it is a client's. */
+export function notFromClient({ op, htype, chaddr }: DhcpPacket): Silence | undefined {
+  if (op !== BOOT_REQUEST) return silence('not a request');
+  return htype === ETHERNET && chaddr.length === 17 ? undefined : silence('not an Ethernet address');
 }
 
 /**
@@ -150,8 +162,8 @@ export async function answerDhcp(
   clock: { now(): number },
 ): Promise<Outcome> {
   const { chaddr: mac, options, ciaddr } = packet;
-  if (packet.op !== BOOT_REQUEST) return silence('not a request');
-  if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
+  const noClient = notFromClient(packet);
+  if (noClient) return noClient;
   const type = options.messageType;
   const onSubnet = (address: string): boolean => isOnSubnet(policy, address);
   // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A machine behind a relay renews without it.
@@ -210,7 +222,7 @@ const POOL_EXHAUSTED = 'no address is left in the range of the subnet';
  * Fields that every answer copies. RFC 6842: client identifier; RFC 4578 §2.3: client machine identifier; RFC 3046 §2.2: relay agent
  * information.
  */
-function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): DhcpPacket {
+export function reply(policy: BootPolicy, packet: DhcpPacket, messageType: number): DhcpPacket {
   const { clientIdentifier, clientMachineIdentifier, relayAgentInformation } = packet.options;
   return {
     ...packet,

@@ -23,7 +23,8 @@ interface ListenerSetup<Packet> {
   readonly clock: Clock;
   readonly warn: Warn;
   readonly decode: (bytes: Buffer) => Packet | { readonly malformed: string };
-  readonly handle: (packet: Packet, from: string) => Promise<void>;
+  /** @param port of the sender */
+  readonly handle: (packet: Packet, from: string, port: number) => Promise<void>;
   /** Whether the packet is of a machine that has an address, or was offered one. */
   readonly isExpected: (packet: Packet, from: string) => boolean;
   /** The client, or the relay that has many: each has its turn. */
@@ -44,7 +45,7 @@ export function startListener<Packet extends object>({
 }: ListenerSetup<Packet>): Listener {
   const work = createFairWork({ waiting: MAX_WAITING, inWork: MAX_IN_WORK, inTurn: IN_TURN });
   socket.on('error', (error) => warn(`${protocol}: the socket failed`, { reason: error.message }));
-  socket.on('message', (bytes, { address: from }) => {
+  socket.on('message', (bytes, { address: from, port }) => {
     const packet = decode(bytes);
     if ('malformed' in packet) {
       count(undefined, 'malformed');
@@ -55,7 +56,7 @@ export function startListener<Packet extends object>({
     work.add(
       [isExpected(packet, from) ? 'expected' : 'others', sourceOf(packet, from)],
       () =>
-        handle(packet, from).catch((error: unknown) => {
+        handle(packet, from, port).catch((error: unknown) => {
           count(packet, 'failed');
           warn(`${protocol}: no answer could be made`, { from, reason: reasonOf(error) });
         }),

@@ -16,9 +16,9 @@ import { createMachineLookup, limitUnknownMachines, type MachineLookup } from '.
 import { createLeaseChanges, createPool, IPV4, type AddressForm, type Pool } from './pool';
 import { reserveAddresses } from './reservations';
 import { startRouterAdvertisements } from './router-advertisements';
-import { startDhcpv4 } from './service4';
+import { startBootServer, startDhcpv4 } from './service4';
 import { startDhcpv6 } from './service6';
-import { planSubnets, type DhcpOptions } from './setup';
+import { planProxies, planSubnets, type DhcpOptions } from './setup';
 import { advertisementOf, planSubnets6 } from './setup6';
 
 /** Bytes of the kernel's receive buffer; enough that a burst of packets loses none. */
@@ -64,6 +64,27 @@ function leasesOf(item: RangeForm, all: readonly RangeForm[], leases: readonly L
   });
 }
 
+interface Plans {
+  readonly plans: ReturnType<typeof planSubnets>;
+  readonly proxyPlans: ReturnType<typeof planProxies>;
+  readonly plans6: ReturnType<typeof planSubnets6>;
+}
+function logPlans(log: Log, { plans, proxyPlans, plans6 }: Plans, discovers: boolean): void {
+  const written = [
+    ...plans.map((plan) => ({ ...plan, protocol: 'DHCP', server: plan.policy.server, range: plan.written })),
+    ...proxyPlans.map((plan) => ({ ...plan, protocol: 'proxyDHCP', server: plan.policy.server, range: plan.written })),
+    ...plans6.map((plan) => ({ ...plan, protocol: 'DHCPv6', server: plan.policy.httpUrl, range: plan.line.range })),
+  ];
+  for (const { protocol, direct, interface: name, server, range } of written) {
+    if (!direct)
+      log.warn(`${protocol}: the interface is in no subnet of the range: only machines behind relays are answered`, {
+        interface: name,
+        range,
+      });
+    log.info(`${protocol} answers`, { interface: name, server, range, unknown_macs: discovers ? 'discover' : 'ignore' });
+  }
+}
+
 /**
  * Answers on the interfaces of the subnets until stopped.
  * @throws DhcpSetupError for unusable options, LinkError if a socket cannot be opened (not root, port in use)
@@ -72,6 +93,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
   const { options, store, filter, clock, metrics = silentMetrics } = setup;
   const links = await readLinks();
   const plans = planSubnets(options, (name) => links.get(name)?.ipv4);
+  const proxyPlans = planProxies(options, plans, (name) => links.get(name)?.ipv4);
   const plans6 = planSubnets6(options, (name) => links.get(name)?.ipv6);
   const { log } = setup;
   const limited = createBoundedLog(log, clock, ONE_LINE);
@@ -95,6 +117,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     pool: pools[index]!,
     interface: direct ? name : undefined,
   }));
+  const proxies = proxyPlans.map(({ policy, direct, interface: name }) => ({ policy, interface: direct ? name : undefined }));
   const subnets6 = plans6.map(({ policy, form, direct, interface: name }, index) => ({
     policy,
     form,
@@ -141,8 +164,12 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
   };
   const interfaces = (of: readonly { readonly interface: string }[]): readonly string[] => [...new Set(of.map((plan) => plan.interface))];
   try {
-    for (const name of interfaces(plans))
-      started.push(await startDhcpv4({ ...common, interface: name, subnets, log: log.child({ interface: name }) }));
+    for (const name of interfaces([...plans, ...proxyPlans]))
+      started.push(
+        await startDhcpv4({ ...common, interface: name, subnets, proxies, lookup: unlimited, log: log.child({ interface: name }) }),
+      );
+    for (const name of interfaces(proxyPlans))
+      started.push(await startBootServer({ ...common, interface: name, proxies, lookup: unlimited, log: log.child({ interface: name }) }));
     for (const name of interfaces(plans6))
       started.push(await startDhcpv6({ ...common, interface: name, subnets: subnets6, log: log.child({ interface: name }) }));
     if (options['boot.router_advertisements'])
@@ -154,17 +181,6 @@ export async function startDhcp(setup: DhcpSetup): Promise<Listener> {
     await stop();
     throw error;
   }
-  const written = [
-    ...plans.map((plan) => ({ ...plan, protocol: 'DHCP', server: plan.policy.server, range: plan.written })),
-    ...plans6.map((plan) => ({ ...plan, protocol: 'DHCPv6', server: plan.policy.httpUrl, range: plan.line.range })),
-  ];
-  for (const { protocol, direct, interface: name, server, range } of written) {
-    if (!direct)
-      log.warn(`${protocol}: the interface is in no subnet of the range: only machines behind relays are answered`, {
-        interface: name,
-        range,
-      });
-    log.info(`${protocol} answers`, { interface: name, server, range, unknown_macs: filter.discovers ? 'discover' : 'ignore' });
-  }
+  logPlans(log, { plans, proxyPlans, plans6 }, filter.discovers);
   return { stop };
 }

@@ -4,7 +4,7 @@ import type { Options } from '../../config/options';
 import { withHost } from '../../wire/addresses';
 import { addressToNumber, numberToAddress } from '../../wire/dhcp/dhcp';
 import type { LinkAddress } from '../../wire/sockets/link';
-import type { DhcpPolicy } from './dhcpv4';
+import { isOnSubnet, type BootPolicy, type DhcpPolicy } from './dhcpv4';
 import type { PoolRange } from './addresses';
 import { MAX_POOL } from './pool';
 import { DhcpSetupError, parseSubnet, type SubnetLine } from './subnets';
@@ -83,16 +83,31 @@ interface DhcpPlan {
   readonly maxUnknown: number;
 }
 
-/**
- * @param addresses of the interface; undefined: the interface does not exist
- * @throws DhcpSetupError
- * @internal
- */
-export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
-  const name = options['boot.interface'];
+/** @param addresses of the interface; undefined: the interface does not exist */
+function usableInterface(
+  name: string | null,
+  addresses: readonly LinkAddress[] | undefined,
+): { readonly name: string; readonly addresses: readonly LinkAddress[] } {
   if (!name) throw new DhcpSetupError('[boot]interface is not set: the DHCP service needs an interface');
   if (!addresses) throw new DhcpSetupError(`[boot]interface = ${name}: there is no such interface`);
   if (addresses.length === 0) throw new DhcpSetupError(`[boot]interface = ${name}: it has no IPv4 address`);
+  return { name, addresses };
+}
+/** The address of this host for a subnet: my_ip if it is there, or on the interface if the subnet is behind relays. */
+const serverAddress = (
+  myIp: string,
+  addresses: readonly LinkAddress[],
+  home: LinkAddress | undefined,
+  isInSubnet: (address: string) => boolean,
+): string => (addresses.find(({ address }) => address === myIp && (!home || isInSubnet(address))) ?? home ?? addresses[0]!).address;
+
+/**
+ * @param found the addresses of the interface; undefined: the interface does not exist
+ * @throws DhcpSetupError
+ * @internal
+ */
+export function planDhcp(options: DhcpOptions, found: readonly LinkAddress[] | undefined): DhcpPlan {
+  const { name, addresses } = usableInterface(options['boot.interface'], found);
   const range = rangeOf(options['boot.dhcp_range']);
   const given = options['boot.dhcp_netmask'];
 
@@ -112,12 +127,8 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
   const gateway = options['boot.dhcp_gateway'];
   if (gateway !== null && networkOf(addressToNumber(ipv4('[boot]dhcp_gateway', gateway)), bits) !== network)
     throw new DhcpSetupError(`[boot]dhcp_gateway = ${gateway} is not in the subnet of [boot]dhcp_range`);
-  const myIp = options['DEFAULT.my_ip'];
-  const server = (
-    addresses.find(({ address }) => address === myIp && (!home || networkOf(addressToNumber(address), bits) === network)) ??
-    home ??
-    addresses[0]!
-  ).address;
+  const isInSubnet = (address: string): boolean => networkOf(addressToNumber(address), bits) === network;
+  const server = serverAddress(options['DEFAULT.my_ip'], addresses, home, isInSubnet);
   const leaseSeconds = options['boot.dhcp_lease_time'];
   return {
     interface: name,
@@ -172,19 +183,45 @@ function planLine(options: DhcpOptions, line: SubnetLine, addressesOf: Addresses
     );
     if (networkOf(addressToNumber(line.network), addressToNumber(netmaskOf(line.width))) !== plan.policy.network)
       throw new DhcpSetupError(`the range is not in ${line.network}/${line.width}`);
-    // Machines in a subnet of this host can reach its address there, but perhaps none of its other addresses.
-    const myIp = options['DEFAULT.my_ip'];
-    const { server } = plan.policy;
-    const reachable = plan.direct
-      ? {
-          tftpServer: options['pxe.tftp_server'] === myIp ? server : plan.policy.tftpServer,
-          httpUrl: withHost(plan.policy.httpUrl, myIp, server),
-        }
-      : {};
+    const reachable = plan.direct ? reachableAt(plan.policy.server, options) : {};
     return { ...plan, policy: { ...plan.policy, ...reachable, domain: line.domain, mtu: line.mtu, routes: line.routes } };
   } catch (error) {
-    if (!(error instanceof DhcpSetupError)) throw error;
-    throw new DhcpSetupError(`[boot]dhcp_subnet = ${line.text}: ${error.message}`, { cause: error });
+    throw aboutLine(line, error);
+  }
+}
+/** Machines in a subnet of this host can reach its address there, but perhaps none of its other addresses. */
+function reachableAt(server: string, options: DhcpOptions): Pick<BootPolicy, 'tftpServer' | 'httpUrl'> {
+  const { 'DEFAULT.my_ip': myIp, 'pxe.tftp_server': tftpServer, 'deploy.http_url': httpUrl } = options;
+  return { tftpServer: tftpServer === myIp ? server : tftpServer, httpUrl: withHost(httpUrl, myIp, server) };
+}
+const aboutLine = (line: SubnetLine, error: unknown): unknown =>
+  error instanceof DhcpSetupError ? new DhcpSetupError(`[boot]dhcp_subnet = ${line.text}: ${error.message}`, { cause: error }) : error;
+
+interface ProxyPlan extends Pick<DhcpPlan, 'interface' | 'direct'> {
+  /** The subnet, for the log. */
+  readonly written: string;
+  readonly policy: BootPolicy;
+}
+function planProxy(options: DhcpOptions, line: SubnetLine, addressesOf: AddressesOf): ProxyPlan {
+  const given = line.interface ?? options['boot.interface'];
+  try {
+    const { name, addresses } = usableInterface(given, given ? addressesOf(given) : undefined);
+    const netmask = netmaskOf(line.width);
+    const network = networkOf(addressToNumber(line.network), addressToNumber(netmask));
+    const isInSubnet = (address: string): boolean => isOnSubnet({ netmask, network }, address);
+    const home = addresses.find(({ address }) => isInSubnet(address));
+    const server = serverAddress(options['DEFAULT.my_ip'], addresses, home, isInSubnet);
+    const { tftpServer, httpUrl } = home
+      ? reachableAt(server, options)
+      : { tftpServer: options['pxe.tftp_server'], httpUrl: options['deploy.http_url'] };
+    return {
+      interface: name,
+      direct: home !== undefined,
+      written: `${line.network}/${line.width}`,
+      policy: { server, network, netmask, tftpServer: ipv4('[pxe]tftp_server', tftpServer), httpUrl, ...loadersOf(options) },
+    };
+  } catch (error) {
+    throw aboutLine(line, error);
   }
 }
 
@@ -198,14 +235,44 @@ type AddressesOf = (name: string) => readonly LinkAddress[] | undefined;
 export function planSubnets(options: DhcpOptions, addressesOf: AddressesOf): readonly DhcpPlan[] {
   const lines = options['boot.dhcp_subnet'].map(parseSubnet);
   const name = options['boot.interface'];
+  // If another server gives all addresses, there is no range.
   const main = options['boot.dhcp_range'] !== null || lines.length === 0;
   const plans = [
     ...(main ? [planDhcp(options, name ? addressesOf(name) : undefined)] : []),
-    ...lines.filter(({ family }) => family === 4).map((line) => planLine(options, line, addressesOf)),
+    ...lines.filter(({ family, proxy }) => family === 4 && !proxy).map((line) => planLine(options, line, addressesOf)),
   ];
   plans.forEach(({ range }, index) => {
     const other = plans.slice(0, index).find((plan) => plan.range.first <= range.last && range.first <= plan.range.last);
     if (other) throw new DhcpSetupError(`[boot]dhcp_subnet: the ranges ${other.written} and ${plans[index]!.written} overlap`);
   });
   return plans;
+}
+
+/** Whether two subnets have addresses in common. */
+const overlap = (one: BootPolicy, other: BootPolicy): boolean => {
+  const bits = (addressToNumber(one.netmask) & addressToNumber(other.netmask)) >>> 0;
+  return networkOf(one.network, bits) === networkOf(other.network, bits);
+};
+
+/**
+ * The subnets of `[boot]dhcp_subnet` in which another server gives the addresses. A machine never gets an address from both.
+ * @param plans the subnets with ranges
+ * @throws DhcpSetupError
+ */
+export function planProxies(options: DhcpOptions, plans: readonly DhcpPlan[], addressesOf: AddressesOf): readonly ProxyPlan[] {
+  const proxies: ProxyPlan[] = [];
+  for (const line of options['boot.dhcp_subnet'].map(parseSubnet).filter(({ proxy }) => proxy)) {
+    const proxy = planProxy(options, line, addressesOf);
+    const refuse = (why: string): never => {
+      throw new DhcpSetupError(`[boot]dhcp_subnet = ${line.text}: ${why}`);
+    };
+    const given = plans.find(({ policy }) => overlap(policy, proxy.policy));
+    if (given) refuse(`this server gives addresses of the subnet, from the range ${given.written}: remove the range or proxy=true`);
+    const beside = plans.find((plan) => proxy.direct && plan.direct && plan.interface === proxy.interface);
+    if (beside) refuse(`machines at ${proxy.interface} get addresses from the range ${beside.written}: two servers would answer them`);
+    const twice = proxies.find((other) => overlap(other.policy, proxy.policy));
+    if (twice) refuse(`it overlaps with ${twice.written}`);
+    proxies.push(proxy);
+  }
+  return proxies;
 }

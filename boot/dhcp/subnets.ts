@@ -15,6 +15,8 @@ export interface SubnetLine {
   /** Length of the prefix. */
   readonly width: number;
   readonly range: string;
+  /** Another server gives the addresses, this one the boot part. `range` is then empty. */
+  readonly proxy: boolean;
   /** The interface whose packets are answered; null: `[boot]interface`. It need not be in the subnet if there are relays. */
   readonly interface: string | null;
   readonly gateway: string | null;
@@ -54,6 +56,7 @@ interface Key {
 const BOTH = [4, 6] as const;
 const KEYS: Readonly<Record<string, Key>> = {
   range: { field: 'range', families: BOTH, parse: (text) => text, what: 'FIRST-LAST' },
+  proxy: { field: 'proxy', families: [4], parse: boolean, what: 'true or false' },
   interface: { field: 'interface', families: BOTH, parse: (text) => text, what: 'an interface' },
   gateway: { field: 'gateway', families: [4], parse: address, what: 'an IPv4 address' },
   dns: { field: 'dns', families: BOTH, many: true, parse: address, what: 'an address' },
@@ -64,6 +67,9 @@ const KEYS: Readonly<Record<string, Key>> = {
   slaac: { field: 'slaac', families: [6], parse: boolean, what: 'true or false' },
   router: { field: 'router', families: [6], parse: boolean, what: 'true or false' },
 };
+
+/** What a subnet has whose addresses another server gives. */
+const PROXY_KEYS: ReadonlySet<string> = new Set(['proxy', 'interface']);
 
 /** Throws DhcpSetupError. */
 export function parseSubnet(text: string): SubnetLine {
@@ -90,8 +96,22 @@ export function parseSubnet(text: string): SubnetLine {
     else if (key.field in single) refuse(`${name} occurs twice`);
     else single[key.field] = parsed;
   }
-  if (single['range'] === undefined) refuse('range=FIRST-LAST is missing');
-  const unset = { interface: null, gateway: null, domain: null, mtu: null, leaseSeconds: null, slaac: false, router: false };
+  if (single['proxy'] === true) {
+    const others = words.map((word) => word.slice(0, word.indexOf('='))).filter((name) => !PROXY_KEYS.has(name));
+    if (others.length > 0) refuse(`with proxy=true another server gives the addresses: remove ${[...new Set(others)].join(', ')}`);
+  } else if (single['range'] === undefined)
+    refuse(`range=FIRST-LAST is missing${family === 4 ? '; proxy=true in its place if another server gives the addresses' : ''}`);
+  const unset = {
+    range: '',
+    proxy: false,
+    interface: null,
+    gateway: null,
+    domain: null,
+    mtu: null,
+    leaseSeconds: null,
+    slaac: false,
+    router: false,
+  };
   // The compiler cannot check it: each row of KEYS parses its field into the right type.
   return { ...unset, ...single, ...lists, text, family, network, width: Number(width) } as unknown as SubnetLine;
 }

@@ -1,7 +1,8 @@
 /** Checks of the ports that the server listens on: HTTP, TFTP and DHCP. They are opened, and closed again. */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer } from 'node:net';
-import { planSubnets } from '../../boot/dhcp/setup';
+import { PROXY_PORT } from '../../boot/dhcp/proxy';
+import { planProxies, planSubnets } from '../../boot/dhcp/setup';
 import { planSubnets6 } from '../../boot/dhcp/setup6';
 import { listenHosts } from '../../config/access';
 import { reasonOf } from '../../model/errors';
@@ -91,8 +92,10 @@ async function dhcpFindings({ resolved, running }: CheckContext): Promise<readon
     });
   const plans = planSubnets(resolved, (name) => links.get(name)?.ipv4);
   const plans6 = planSubnets6(resolved, (name) => links.get(name)?.ipv6);
+  const proxies = planProxies(resolved, plans, (name) => links.get(name)?.ipv4);
   return eachListener(running, [
-    ...of(plans, DHCP_PORT, (name) => openUdp(name, DHCP_PORT, BUFFER)),
+    ...of([...plans, ...proxies], DHCP_PORT, (name) => openUdp(name, DHCP_PORT, BUFFER)),
+    ...of(proxies, PROXY_PORT, (name) => openUdp(name, PROXY_PORT, BUFFER)),
     ...of(plans6, DHCPV6_PORT, (name) => openUdp6(name, DHCPV6_PORT, BUFFER, [])),
   ]);
 }

@@ -20,6 +20,7 @@ import { endReports, measureAlerts, watchTimeLimits } from './health';
 import { remindOfOutages } from './out-of-service';
 import { recordStateCounts } from './state-counts';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
+import { retryBoots } from '../engine/boot-retries';
 import { pollSilentAgents } from '../engine/silent-agents';
 import { rebootSilentRamdisks } from '../engine/silent-ramdisks';
 import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
@@ -143,6 +144,11 @@ export const PERIODICS: readonly Periodic[] = [
     name: 'silent ramdisks',
     every: (options) => options['conductor.check_provision_state_interval'],
     run: rebootSilentRamdisks,
+  },
+  {
+    name: 'boot retries',
+    every: (options) => (options['pxe.boot_retry_timeout'] === null ? 0 : options['pxe.boot_retry_check_interval']),
+    run: retryBoots,
   },
   {
     name: 'sensors',

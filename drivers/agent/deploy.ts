@@ -143,7 +143,10 @@ export async function prepareInstance(task: Task): Promise<Outcome> {
   } catch (error) {
     return failed(`Failed to prepare instance for booting: ${reasonOf(error)}`);
   }
-  if (!(await bootsFromVolume(task))) await task.boots.remove(task.node.uuid);
+  const row = await task.boots.ofNode(task.node.uuid);
+  // [pxe]enable_netboot_fallback
+  const isFallback = row?.purpose === 'disk' && row.macs.length > 0;
+  if (!isFallback && !(await bootsFromVolume(task))) await task.boots.remove(task.node.uuid);
   return done;
 }
 

@@ -19,6 +19,7 @@ import {
 import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
 import { validateCapabilities } from '../common/capabilities';
 import { locateImage, servable } from '../common/images';
+import { withPowerCycle } from '../common/power-cycle';
 import { updateDhcp } from '../dhcp-providers/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';
@@ -94,6 +95,14 @@ function networkDevice(task: Task, method: BootRecord['method']): string {
 /** The instance of a node that is taken over or adopted already runs: the machine is not changed. */
 const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(task.node.provision_state);
 
+/** Removes the boot files. With [pxe]enable_netboot_fallback, a machine that boots from the network all the same is sent to its disk. */
+async function prepareDisk(task: Task, method: BootRecord['method']): Promise<void> {
+  const macs = macsOf(task);
+  await task.boots.remove(task.node.uuid);
+  if (!task.options['pxe.enable_netboot_fallback'] || macs.length === 0) return;
+  await task.boots.put({ node_uuid: task.node.uuid, macs, method, purpose: 'disk', kernel_args: '', files: {} });
+}
+
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
   properties,
   bootsFromNetwork: true,
@@ -143,6 +152,8 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     await setBootDevice(task, networkDevice(task, method), false);
   },
   cleanUpRamdisk: (task) => task.boots.remove(task.node.uuid),
+  // A failed boot may have used up a boot device that is set for one start.
+  retryRamdisk: (task) => withPowerCycle(task, () => setBootDevice(task, networkDevice(task, method), false)),
   prepareInstance: async (task) => {
     if (!runsAlready(task)) {
       await syncBootMode(task);
@@ -150,7 +161,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     }
     const onVolume = await bootsFromVolume(task);
     if (!task.driver.deploy.inMemory && !onVolume) {
-      await task.boots.remove(task.node.uuid);
+      await prepareDisk(task, method);
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
       return;
     }

@@ -204,6 +204,10 @@ describe('iPXE scripts for volumes', () => {
     targetProperties = { ...properties, target_portal: 'not a portal' };
     const { status, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect([status, body.toString()]).toEqual([404, 'Nothing to boot for 52:54:00:aa:bb:01\n']);
+    expect((await get('/ipxe/52-54-00-aa-bb-02')).status).toBe(404);
+    // A script that asks for another gets one: iPXE cannot tell 404 from other failures.
+    const asked = await get('/ipxe/52-54-00-aa-bb-02?start');
+    expect([asked.status, asked.body.toString()]).toEqual([200, expect.stringContaining('nothing to boot for ${mac:hexhyp}\nexit 1\n')]);
     expect(lines.join('\n')).toContain('Volume target t: target_portal is not an address with an optional port');
     expect(lines.join('\n')).not.toContain('secret');
   });

@@ -1,4 +1,4 @@
-import { ipxeScript } from '../../boot/ipxe';
+import { fallbackUrl, ipxeScript, nothingScript, startScript } from '../../boot/ipxe';
 import type { ServedBoot } from '../../model/records';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
@@ -67,6 +67,7 @@ it('boots an instance in memory from its kernel or ISO image', () => {
 it('boots from iSCSI volumes, with secrets only in hexadecimal', () => {
   const script = ipxeScript(boot({ purpose: 'volume' }), 'http://10.0.0.1:8080', { iscsi: ISCSI }).split('\n');
   expect(script.slice(script.indexOf('imgfree') + 1, script.indexOf(':again'))).toEqual([
+    'echo Bloomery: attaching 2 volumes of ${mac:hexhyp}',
     'sanunhook --drive 0x80 ||',
     'sanunhook --drive 0x81 ||',
     'set initiator-iqn iqn.2017-08.org.example:node',
@@ -100,4 +101,38 @@ it.each([
   ['special characters within an argument (unchanged)', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
 ])('keeps kernel arguments on their line and out of other commands: %s', (_, given, kept) => {
   expect(kernelLine(given)).toBe(`kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel ${kept} BOOTIF=\${mac} initrd=ramdisk || goto again`);
+});
+
+describe('the script that every machine may start with', () => {
+  const start = startScript('http://10.0.0.1:8080').split('\n');
+  it('says what it waits for, and repeats only the fetch', () => {
+    expect(start).toEqual(
+      expect.arrayContaining([
+        'echo Bloomery: asking http://10.0.0.1:8080 what ${mac:hexhyp} boots',
+        'imgfetch --name script http://10.0.0.1:8080/ipxe/${mac:hexhyp}?start || goto again',
+        'imgexec script && exit 0 || exit 1',
+        'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} seconds',
+      ]),
+    );
+  });
+});
+describe('the script of a machine that has nothing to boot', () => {
+  it('returns to the firmware', () => {
+    expect(nothingScript(null).split('\n')).toEqual(['#!ipxe', 'echo Bloomery: nothing to boot for ${mac:hexhyp}', 'exit 1', '']);
+  });
+  it('loads the fallback script', () => {
+    expect(nothingScript('http://10.0.0.1:8080/inspector.ipxe').split('\n')).toEqual(
+      expect.arrayContaining([
+        'imgfetch --name fallback http://10.0.0.1:8080/inspector.ipxe || goto again',
+        'imgexec fallback && exit 0 || exit 1',
+      ]),
+    );
+  });
+  it.each([
+    ['inspector.ipxe', 'http://10.0.0.1:8080/inspector.ipxe'],
+    ['/a/inspector.ipxe', 'http://10.0.0.1:8080/a/inspector.ipxe'],
+    ['https://192.0.2.1/x', 'https://192.0.2.1/x'],
+  ])('whose option is %s: %s', (option, url) => {
+    expect(fallbackUrl(option, 'http://10.0.0.1:8080')).toBe(url);
+  });
 });

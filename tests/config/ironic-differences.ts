@@ -40,6 +40,17 @@ export const DIFFERENCES: readonly Difference[] = [
     what: 'default',
     because: 'one process does the work of many',
   },
+  {
+    options: [
+      'pxe.ipxe_config_template',
+      'pxe.pxe_config_template',
+      'pxe.uefi_pxe_config_template',
+      'pxe.ipxe_boot_script',
+      'pxe.initial_grub_template',
+    ],
+    what: 'default',
+    because: 'the server has its own scripts',
+  },
   { options: ['pxe.loader_file_paths'], what: 'default', because: 'where Debian has the boot loaders' },
   { options: ['console.socat_address'], what: 'default', because: 'consoles have no password' },
   { options: ['inspector.require_managed_boot'], what: 'default', because: 'null means true' },

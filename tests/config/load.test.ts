@@ -178,6 +178,9 @@ describe('options', () => {
       /refers to \$deploy\.http_url, which has no value before the start: set/,
     );
     expect(() => load('[deploy]\nhttp_root = $pybasedir/x')).toThrow(/refers to \$pybasedir, which is not an option here/);
+    // Ironic's own file: this program has its own.
+    const template = load('[pxe]\nipxe_config_template = $pybasedir/drivers/modules/ipxe_config.template');
+    expect(template.options['pxe.ipxe_config_template']).toBeNull();
   });
 
   it('resolve relative policy paths beside a configuration file if they exist there, otherwise beside the last configuration file', () => {

@@ -421,6 +421,24 @@ describe('ipxe: clean-up and prepareInstance', () => {
     expect(boots.size).toBe(0);
   });
   it.each([
+    [false, ['power off', 'boot device: pxe once', 'power on']],
+    [true, ['boot device: pxe once', 'rebooting']],
+  ])('retryRamdisk of a machine that must stay on: %s', async (disable_power_off, expected) => {
+    const { task, events } = testTask({ node: { disable_power_off }, options: inConfiguration() });
+    await ipxeBoot.retryRamdisk!(task);
+    expect(events.map((event) => event.replace(/^power: /, ''))).toEqual(expected);
+  });
+  it('prepareInstance with enable_netboot_fallback leaves a boot record for the disk, until the clean-up', async () => {
+    const { task, boots } = testTask({ options: { ...inConfiguration(), 'pxe.enable_netboot_fallback': true } });
+    await ipxeBoot.prepareRamdisk(task, {});
+    await ipxeBoot.prepareInstance(task);
+    expect([...boots.values()]).toMatchObject([
+      { purpose: 'disk', macs: task.ports.map(({ address }) => address), kernel_args: '', files: {} },
+    ]);
+    await ipxeBoot.cleanUpInstance(task);
+    expect(boots.size).toBe(0);
+  });
+  it.each([
     ['deploying', ['boot device: disk for good']],
     ['active', []],
   ] as const)(

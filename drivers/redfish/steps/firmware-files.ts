@@ -88,6 +88,6 @@ export async function forgetFirmwareFiles({ boots, node }: Task): Promise<void> 
   const others = Object.entries(row.files).filter(([name]) => !name.startsWith(PREFIX));
   if (others.length === Object.keys(row.files).length) return;
   // The row was made for firmware files only.
-  if (others.length === 0 && row.purpose === 'disk') await boots.remove(node.uuid);
+  if (others.length === 0 && row.purpose === 'disk' && row.macs.length === 0) await boots.remove(node.uuid);
   else await boots.put({ ...row, files: Object.fromEntries(others) });
 }

@@ -2,28 +2,8 @@ import { planDhcp, planSubnets, type DhcpOptions } from '../../../boot/dhcp/setu
 import { DhcpSetupError } from '../../../boot/dhcp/subnets';
 import { addressToNumber } from '../../../wire/dhcp/dhcp';
 import { isRouterSolicitation, routerAdvertisement } from '../../../wire/dhcp/router-advertisement';
+import { DHCP_OPTIONS as OPTIONS } from './options';
 
-const OPTIONS: DhcpOptions = {
-  'DEFAULT.my_ipv6': null,
-  'DEFAULT.my_ip': '10.0.0.1',
-  'deploy.http_url': 'http://10.0.0.1:8080',
-  'pxe.tftp_server': '10.0.0.1',
-  'pxe.pxe_bootfile_name': 'pxelinux.0',
-  'pxe.uefi_pxe_bootfile_name': 'bootx64.efi',
-  'pxe.pxe_bootfile_name_by_arch': {},
-  'pxe.ipxe_bootfile_name': 'undionly.kpxe',
-  'pxe.uefi_ipxe_bootfile_name': 'snponly.efi',
-  'pxe.ipxe_bootfile_name_by_arch': {},
-  'boot.interface': 'eth1',
-  'boot.dhcp_range': '10.0.0.100-10.0.0.200',
-  'boot.dhcp_netmask': null,
-  'boot.dhcp_gateway': null,
-  'boot.dhcp_dns': [],
-  'boot.dhcp_subnet': [],
-  'boot.dhcp_lease_time': 3600,
-  'boot.dhcp_max_unknown': null,
-  'boot.router_advertisements': true,
-};
 const HOME = { address: '10.0.0.1', netmask: '255.255.255.0' };
 const OTHER = { address: '192.168.7.1', netmask: '255.255.255.128' };
 
@@ -178,11 +158,14 @@ describe('planSubnets', () => {
     ['10.2.0.0', 'it must begin with NETWORK/WIDTH'],
     ['10.2.0.0/31 range=a', 'it must begin with NETWORK/WIDTH'],
     ['fd00::%eth0/64 range=a', 'it must begin with NETWORK/WIDTH'],
-    ['10.2.0.0/24', 'range=FIRST-LAST is missing'],
+    ['10.2.0.0/24', 'range=FIRST-LAST is missing; proxy=true in its place if another server gives the addresses'],
     ['10.2.0.0/24 range', 'range is not KEY=VALUE'],
-    ['10.2.0.0/24 pool=1', 'pool is not a key of IPv4 subnets: range, interface, gateway, dns, domain, mtu, lease, route'],
+    ['10.2.0.0/24 pool=1', 'pool is not a key of IPv4 subnets: range, proxy, interface, gateway, dns, domain, mtu, lease, route'],
     ['fd00::/64 gateway=fd00::1', 'gateway is not a key of IPv6 subnets: range, interface, dns, domain, mtu, lease, slaac, router'],
-    ['10.2.0.0/24 constructor=1', 'constructor is not a key of IPv4 subnets: range, interface, gateway, dns, domain, mtu, lease, route'],
+    [
+      '10.2.0.0/24 constructor=1',
+      'constructor is not a key of IPv4 subnets: range, proxy, interface, gateway, dns, domain, mtu, lease, route',
+    ],
     ['10.2.0.0/24 mtu=10', 'mtu must be a number from 576 to 65535'],
     ['10.2.0.0/24 mtu=1500 mtu=1501', 'mtu occurs twice'],
     ['10.2.0.0/24 dns=fd00::1', 'dns must be an address'],

@@ -63,7 +63,7 @@ const SITES: Readonly<Record<string, Site>> = {
       'sensor_data.send_sensor_data': true,
       'service_catalog.username': 'admin',
     },
-    withoutEffect: ['[pxe]tftp_master_path', '[pxe]ipxe_fallback_script', '[pxe]enable_netboot_fallback', '[deploy]default_boot_option'],
+    withoutEffect: ['[pxe]tftp_master_path', '[deploy]default_boot_option'],
   },
   metal3: {
     heading: 'From a metal3 configuration',
@@ -74,6 +74,8 @@ const SITES: Readonly<Record<string, Site>> = {
       'DEFAULT.enabled_boot_interfaces': ['ipxe', 'pxe', 'fake', 'redfish-virtual-media', 'idrac-redfish-virtual-media', 'redfish-https'],
       'conductor.verify_step_priority_override': { 'management.clear_job_queue': '90' },
       'sensor_data.interval': 160,
+      'pxe.boot_retry_timeout': 1200,
+      'pxe.ipxe_fallback_script': 'inspector.ipxe',
     },
     withoutEffect: [
       '[DEFAULT]use_stderr',
@@ -87,11 +89,8 @@ const SITES: Readonly<Record<string, Site>> = {
       '[oslo_messaging_notifications]location',
       '[oslo_messaging_notifications]transport_url',
       '[metrics]backend',
-      '[pxe]boot_retry_timeout',
       '[pxe]images_path',
       '[pxe]tftp_master_path',
-      '[pxe]enable_netboot_fallback',
-      '[pxe]ipxe_fallback_script',
     ],
   },
 };

@@ -26,12 +26,12 @@ export interface BootServerSetup {
   readonly boots: readonly ServedBoot[];
   /** Name → path of boot loaders besides iPXE. */
   readonly loaders?: Readonly<Record<string, string>>;
-  /** An IPv6 subnet ([boot]dhcp_subnet) in place of the IPv4 range. */
-  readonly subnet?: string;
+  /** Subnets ([boot]dhcp_subnet) in place of the range. */
+  readonly subnets?: readonly string[];
 }
 
 async function main(): Promise<void> {
-  const { address, interface: bridge, folder, boots, loaders: more = {}, subnet } = JSON.parse(process.argv[2]!) as BootServerSetup;
+  const { address, interface: bridge, folder, boots, loaders: more = {}, subnets } = JSON.parse(process.argv[2]!) as BootServerSetup;
   const macs = boots.flatMap((boot) => boot.macs);
   const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
   const byToken = async (token: string): Promise<ServedBoot | undefined> => boots.find((boot) => boot.token === token);
@@ -85,11 +85,11 @@ async function main(): Promise<void> {
       'pxe.uefi_ipxe_bootfile_name': 'snponly.efi',
       'pxe.ipxe_bootfile_name_by_arch': {},
       'boot.interface': bridge,
-      'boot.dhcp_range': subnet ? null : address.replace(/\d+$/, '100-').concat(address.replace(/\d+$/, '150')),
+      'boot.dhcp_range': subnets ? null : address.replace(/\d+$/, '100-').concat(address.replace(/\d+$/, '150')),
       'boot.dhcp_netmask': null,
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
-      'boot.dhcp_subnet': subnet ? [subnet] : [],
+      'boot.dhcp_subnet': subnets ?? [],
       'boot.dhcp_lease_time': 600,
       'boot.dhcp_max_unknown': null,
       'boot.router_advertisements': true,

@@ -167,7 +167,8 @@ describe('without TLS', () => {
     expect(await status('-I', `${url}/images/ironic-python-agent.kernel`)).toBe(200);
     for (const path of ['boot.ipxe', 'inspector.ipxe', `ipxe/${CLIENT.replaceAll(':', '-')}`])
       expect(await status(`${url}/${path}`)).toBe(200);
-    expect(await inHost('curl', '-s', `${url}/ipxe/${CLIENT.replaceAll(':', '-')}`)).toContain('ipa-inspection-callback-url=');
+    expect(await inHost('curl', '-s', `${url}/ipxe/${CLIENT.replaceAll(':', '-')}`)).toContain(`${url}/inspector.ipxe`);
+    expect(await inHost('curl', '-s', `${url}/inspector.ipxe`)).toContain('ipa-inspection-callback-url=');
   });
 
   it('both containers exit with status 0 on SIGTERM', async () => {
