@@ -18,6 +18,8 @@ interface PartitionTable {
 }
 
 export const EFI_SYSTEM = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', dos: 'ef' } as const;
+/** Of a GPT: the boot loader of a BIOS. */
+export const BIOS_BOOT = '21686148-6449-6e6f-744e-656564454649';
 const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
 const FAT32_LBA = 0x0c;
 const EXTENDED = ['05', '0f', '85'];
@@ -110,7 +112,8 @@ interface NewPartition {
   readonly start: number;
   readonly size: number;
 }
-const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
+/** Types of partitions with a file system of Linux. */
+export const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
 /** Writes a table with partitions for Linux, in place of any other. */
 export async function createPartitions(
   device: Device,

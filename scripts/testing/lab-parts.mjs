@@ -33,6 +33,7 @@ export const PARTS = {
   },
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
+  'deployment/partition-image': { groups: ['machines', 'ramdisk', 'image'], seconds: 700, rare: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 190 },
   'deployment/resident': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true, rare: true },
   'deployment/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
