@@ -37,7 +37,6 @@ const AGENT_DEFAULTS = {
   agent_token_required: true,
   agent_md5_checksum_enable: true,
   disable_deep_image_inspection: false,
-  enable_bios_bootloader_install: false,
   tls_cipher_suites: null,
 };
 /** The agent's settings for its own metrics. */
@@ -60,6 +59,7 @@ const answerWith = (node: Buffer, managementInterface: string | null, token: unk
     ...agentMetrics(options),
     ...AGENT_DEFAULTS,
     permitted_image_formats: options['conductor.permitted_image_formats'],
+    enable_bios_bootloader_install: options['agent.enable_bios_bootloader_install'],
     tls_min_version: options['agent.tls_minimum_version'],
     heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
     agent_token: token ?? null,
