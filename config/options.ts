@@ -412,6 +412,7 @@ export const OPTIONS = [
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Number of disks of a machine that the agent erases concurrently.' },
   // [pxe]
   { section: 'pxe', name: 'kernel_append_params', formerly: ['pxe.pxe_append_params'], kind: 'string', kernelArguments: true, default: 'nofb vga=normal', help: 'Additional kernel arguments of ramdisks.' },
+  { section: 'pxe', name: 'default_ephemeral_format', kind: 'string', default: 'ext4', help: 'File system of the ephemeral partition of a partition image, for instances that do not set ephemeral_format.' },
   { section: 'pxe', name: 'tftp_server', kind: 'string', default: null, help: 'Address of the TFTP service for machines. Default: my_ip.' },
   { section: 'pxe', name: 'tftp_root', kind: 'string', default: null, help: 'Folder that the TFTP service serves. Default: tftpboot under the state directory.' },
   { section: 'pxe', name: 'loader_file_paths', kind: 'dict', default: { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', 'pxelinux.0': '/usr/lib/PXELINUX/pxelinux.0', 'ldlinux.c32': '/usr/lib/syslinux/modules/bios/ldlinux.c32', 'bootx64.efi': '/usr/lib/grub/x86_64-efi/monolithic/grubnetx64.efi' }, help: 'name:path pairs of boot loaders. The TFTP and HTTP boot services serve each file under its name.' },
@@ -490,6 +491,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Local folder of ramdisk logs.' },
   { section: 'agent', name: 'allow_md5_checksum', kind: 'boolean', default: true, help: 'Agents accept MD5 checksums of images. The lookup response tells the agent this value.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
+  { section: 'agent', name: 'enable_bios_bootloader_install', kind: 'boolean', default: false, help: "Allow ironic-python-agent to run the grub-install of partition images. Bloomery's agent runs no program of an image." },
   // [health]
   { section: 'health', name: 'enabled', kind: 'boolean', default: true, ours: true, help: 'Raise alerts about machines from what is read of them anyway: sensors, their health, changes of their hardware (docs/health.md).' },
   { section: 'health', name: 'rules', kind: 'string', default: null, ours: true, help: 'YAML file with the rules of the site, in addition to the built-in ones, or in their place (docs/health.md).' },

@@ -9,7 +9,9 @@ import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
-import { findRootDisk, type Machine, openDiskToRead, raidHost, syncDisks } from './machine';
+import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, syncDisks } from './machine';
+import { installBiosLoader } from './partition-image/boot-loader';
+import { fillSystemPartition } from './partition-image/system-partition';
 import { arraysOf, hasArrays, isArray } from './raid/arrays';
 import { installGrub } from './raid/bios';
 import { installEspArray } from './raid/esp';
@@ -109,30 +111,46 @@ function checkVersion(given: unknown): void {
   );
 }
 
-/** A BIOS boots whole-disk images without further setup. UEFI needs a boot entry, and an array a boot loader on each of its disks. */
+/** The UUID of the root file system, if a partition image was written. */
+const rootOf = ({ state: { partitionUuids: written } }: Machine): string | null =>
+  written && 'efi system partition uuid' in written ? String(written['root uuid']) : null;
+
+/**
+ * A BIOS boots whole-disk images without further setup. UEFI needs a boot entry, an array a boot loader on each of its disks, and a partition
+ * image a boot loader.
+ */
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
   const isBios = bootMode(machine.tree) === 'bios';
-  if (isBios && !hasArrays(machine.tree)) return null;
+  const root = rootOf(machine);
+  if (isBios && root === null && !hasArrays(machine.tree)) return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
   const disk = await findRootDisk(machine);
-  if (isBios && !isArray(disk)) return null;
+  if (isBios && root === null && !isArray(disk)) return null;
   return concerning(
     () => describeDisk(disk),
-    () => installLoader(machine, disk, ignore === true, params['root_uuid']),
+    () => installLoader(machine, disk, root, ignore === true, params['root_uuid']),
   );
 }
-async function installLoader(machine: Machine, disk: FoundDisk, isIgnored: boolean, rootUuid: unknown): Promise<null> {
+async function installLoader(machine: Machine, disk: FoundDisk, root: string | null, isIgnored: boolean, rootUuid: unknown): Promise<null> {
   try {
-    await (isArray(disk) ? installOnMembers(machine, disk, typeof rootUuid === 'string' ? rootUuid : null) : installOnDisk(machine, disk));
+    await (isArray(disk)
+      ? installOnMembers(machine, disk, typeof rootUuid === 'string' ? rootUuid : null)
+      : installOnDisk(machine, disk, root));
   } catch (error) {
     if (!isIgnored) throw error;
     machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
   }
   return null;
 }
-async function installOnDisk(machine: Machine, disk: FoundDisk): Promise<void> {
-  const device = await openDiskToRead(machine, disk);
+async function installOnDisk(machine: Machine, disk: FoundDisk, root: string | null): Promise<void> {
+  if (root !== null && bootMode(machine.tree) === 'bios') {
+    machine.log.info(`The firmware boots ${await installBiosLoader(raidHost(machine), disk, root)}`);
+    return;
+  }
+  // The guard opens a disk whose partitions are changed.
+  const device = await (root === null ? openDiskToRead : openDisk)(machine, disk);
   try {
+    if (root !== null) await fillSystemPartition(raidHost(machine), device, root);
     const loader = await installBootEntry(device, machine.run, machine.tree, machine.temporary);
     machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
   } finally {

@@ -15,11 +15,13 @@ import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
 import { MANAGER_NAME } from '../model/agent/manager';
-import { RAID_STEPS } from '../model/agent/software-raid';
+import { bootOf, RAID_STEPS } from '../model/agent/software-raid';
 import type { FoundDisk } from './inventory/disks';
+import { bootMode } from './inventory/inventory';
 import type { ReportProgress } from './system/progress';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
-import { releaseHolders } from './raid/arrays';
+import { isArray, releaseHolders } from './raid/arrays';
+import { writePartitionImage } from './partition-image/write';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
@@ -101,13 +103,22 @@ async function writeStep(machine: Machine, args: JsonObject, progress: ReportPro
   );
 }
 
+/** The firmware's own mode, in which it will start the system, and the label that the node's capabilities name for it. */
+function bootFor({ state, tree, log }: Machine): ReturnType<typeof bootOf> {
+  const own = bootMode(tree);
+  const wanted = bootOf(state.node, own);
+  if (wanted.bootMode !== own)
+    log.warn(`The node asks for boot mode ${wanted.bootMode}, and the machine runs in ${own}: the partitions are for ${own}`);
+  return { bootMode: own, label: own === 'uefi' ? 'gpt' : wanted.label };
+}
+
 async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArguments, progress: ReportProgress): Promise<JsonObject> {
-  const { parameters, state, clock, log, fetching, run } = machine;
-  const { image, configDrive } = written;
+  const { parameters, state, clock, log, fetching, run, random, tree } = machine;
+  const { image, configDrive, partitions } = written;
   const formats = state.config['permitted_image_formats'];
   const device = await openDisk(machine, disk);
   try {
-    const { diskIdentifier } = await writeImage({
+    const options = {
       image,
       configDrive,
       device,
@@ -124,9 +135,17 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       progress,
       clock,
       log,
-    });
-    state.partitionUuids = { 'root uuid': diskIdentifier };
-    return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${diskIdentifier}` };
+    };
+    const done = (root: string, system: string | null): JsonObject => {
+      state.partitionUuids = { 'root uuid': root, ...(partitions ? { 'efi system partition uuid': system } : {}) };
+      const more = system === null ? '' : ` efi_system_partition_uuid=${system}`;
+      return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${root}${more}` };
+    };
+    if (partitions && isArray(disk)) throw new AgentError('InvalidImage', 'a system on software RAID needs the image of a whole disk');
+    if (!partitions) return done((await writeImage(options)).diskIdentifier, null);
+    const boot = bootFor(machine);
+    const { rootUuid, systemUuid } = await writePartitionImage({ ...options, ...boot, sizes: partitions, random, run, tree });
+    return done(rootUuid, systemUuid);
   } finally {
     await device.close();
   }

@@ -270,6 +270,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model/agent/subject',
     'model/rules/agent-token',
     'model/rules/out-of-service',
+    'wire/openstack',
   ],
   'conductor/hardware': ['config/options', 'drivers/interfaces', 'drivers/read-hardware', 'model'],
   'conductor/inspection': [
@@ -496,6 +497,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'ramdisk-agent/inventory',
     'ramdisk-agent/kexec',
     'ramdisk-agent/network',
+    'ramdisk-agent/partition-image',
     'ramdisk-agent/raid',
     'ramdisk-agent/resident',
     'ramdisk-agent/system',
@@ -527,6 +529,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
   'ramdisk-agent/kexec': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system', 'wire/sockets'],
   'ramdisk-agent/network': ['model', 'ramdisk-agent/inventory', 'ramdisk-agent/system', 'wire', 'wire/dhcp'],
+  'ramdisk-agent/partition-image': [
+    'model',
+    'model/agent',
+    'ramdisk-agent/disk',
+    'ramdisk-agent/inventory',
+    'ramdisk-agent/kexec',
+    'ramdisk-agent/raid',
+    'ramdisk-agent/system',
+  ],
   'ramdisk-agent/raid': [
     'model',
     'model/agent',

@@ -35,7 +35,6 @@ const AGENT_DEFAULTS = {
     run_options: ['--rm', '--network=host'],
   },
   agent_token_required: true,
-  enable_bios_bootloader_install: false,
   tls_cipher_suites: null,
 };
 /** The agent's settings for its own metrics. */
@@ -62,6 +61,7 @@ const answerWith = (node: Buffer, managementInterface: string | null, token: unk
     // Only this program's agent unpacks images.
     disable_zstandard_decompression: options['conductor.disable_zstandard_decompression'],
     agent_md5_checksum_enable: options['agent.allow_md5_checksum'],
+    enable_bios_bootloader_install: options['agent.enable_bios_bootloader_install'],
     tls_min_version: options['agent.tls_minimum_version'],
     heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
     agent_token: token ?? null,

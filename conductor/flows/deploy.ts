@@ -3,6 +3,7 @@ import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
 import type { JsonObject, NodeRecord } from '../../model/records';
+import { glanceId } from '../../wire/openstack/glance';
 import { FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
 import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
 import type { ProvisionArgs } from '../core/call-types';
@@ -26,9 +27,14 @@ import { abortedText, abortSteps, stepsFlow } from './steps-flow';
 
 const FORGET_DEPLOYING = forgottenAt('deploy end');
 
-/** Whether the image is a whole disk: by `image_type`, else if kernel and ramdisk are absent. Under both of Ironic's keys. */
+const isInGlance = (source: unknown): boolean => typeof source === 'string' && glanceId(source) !== undefined;
+
+/**
+ * Whether the image is a whole disk: by `image_type`, else if kernel and ramdisk are absent. Under both of Ironic's keys. Of an image in Glance,
+ * its properties decide, which the deploy interface reads.
+ */
 export function imageType({ instance_info: info }: NodeRecord): Required<Admitted> {
-  if (!info.image_source) return { changes: {}, internal: {} };
+  if (!info.image_source || (!info.image_type && isInGlance(info.image_source))) return { changes: {}, internal: {} };
   const whole = info.image_type ? info.image_type !== 'partition' : !info.kernel && !info.ramdisk;
   return {
     changes: { instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } },

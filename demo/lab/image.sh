@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# A small whole-disk image that boots from BIOS and from UEFI: the operating system that the tests deploy.
+# A small image that boots from BIOS and from UEFI: the operating system that the tests deploy. It is one of a whole disk.
 #
 #   image.sh OUT.raw|OUT.qcow2 REPORT_URL [NAME]
 #
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
+# With PARTITION=folder, packaged or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
+# /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bare` has neither, only /etc/default/grub. The system also
+# reports its root partition and its /etc/fstab.
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
 # If BLS is set, GRUB's configuration for a BIOS is as Fedora's: the command blscfg, and entries of the Boot Loader Specification.
-# Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
+# Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils, and e2fsprogs).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,7 +40,7 @@ if [ -n "${MDADM:-}" ]; then
   ldd "$MDADM" | { grep -oE '/[^ ]+' || true; } | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
 fi
 # The modules with their dependencies, in the order of loading; for a built-in module, modprobe prints "builtin".
-for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii $raid; do
+for module in virtio_pci virtio_net e1000 virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii ${PARTITION:+ext4} $raid; do
   modprobe -d "$cache" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}' || true
 done | awk '!seen[$0]++' | while read -r file; do
   install -D -m 644 "$file" "$root/modules/$(basename "$file")"
@@ -56,7 +59,7 @@ mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 echo "image: started"
 while read -r file; do insmod "/modules/$file" 2>/dev/null; done < /etc/load
 [ -x /bin/mdadm ] && mdadm --assemble --scan --run
-for word in $(cat /proc/cmdline); do case $word in report=*) url=${word#report=};; image=*) image=${word#image=};; esac; done
+for word in $(cat /proc/cmdline); do case $word in report=*) url=${word#report=};; image=*) image=${word#image=};; root=*) root=$(findfs "${word#root=}");; esac; done
 for interface in $(ls /sys/class/net); do
   [ "$interface" = lo ] && continue
   ip link set "$interface" up; udhcpc -q -n -t 20 -T 1 -i "$interface" -s /bin/lease > /dev/null 2>&1
@@ -71,6 +74,7 @@ done
   echo "firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
   echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
   [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
+  [ -n "$root" ] && mkdir -p /root && mount -t ext4 -o ro "$root" /root && echo "root=$root" && echo "fstab=$(base64 < /root/etc/fstab | tr -d '\n')"
   echo "configdrive=$drive"
   if [ -n "$drive" ] && mount -o ro -t iso9660 "$drive" /cd; then
     (cd /cd && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done)
@@ -82,6 +86,35 @@ while :; do sleep 3600; done
 INIT
 chmod +x "$root/init" "$root/bin/lease"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -6 > "$work/initrd"
+
+if [ -n "${PARTITION:-}" ]; then
+  tree=$work/tree
+  uuid=$(cat /proc/sys/kernel/random/uuid)
+  mkdir -p "$tree/boot" "$tree/etc/default"
+  cp "$cache/boot/vmlinuz-$version" "$tree/boot/"
+  cp "$work/initrd" "$tree/boot/initrd.img-$version"
+  echo "UUID=$uuid / ext4 ro 0 1" > "$tree/etc/fstab"
+  words="console=ttyS0 quiet panic=-1 no_timer_check image=$name report=$url"
+  if [ "$PARTITION" = bare ]; then
+    printf 'GRUB_CMDLINE_LINUX="%s"\n' "$words" > "$tree/etc/default/grub"
+  else
+    mkdir "$tree/boot/grub"
+    printf 'linux /boot/vmlinuz-%s root=UUID=%s %s\ninitrd /boot/initrd.img-%s\nboot\n' "$version" "$uuid" "$words" "$version" > "$tree/boot/grub/grub.cfg"
+  fi
+  grub=/usr/lib/grub/x86_64-efi/monolithic/grubx64.efi
+  case $PARTITION in
+    folder) install -D -m 644 "$grub" "$tree/boot/efi/EFI/debian/grubx64.efi"; install -D -m 644 "$grub" "$tree/boot/efi/EFI/BOOT/BOOTX64.EFI" ;;
+    *) install -D -m 644 "$grub" "$tree$grub" ;;
+  esac
+  truncate -s 96M "$work/root.raw"
+  PATH=$PATH:/usr/sbin mke2fs -q -t ext4 -U "$uuid" -L lab-root -d "$tree" "$work/root.raw"
+  case $out in
+    *.qcow2) qemu-img convert -f raw -O qcow2 -c "$work/root.raw" "$out" ;;
+    *) cp --sparse=always "$work/root.raw" "$out" ;;
+  esac
+  sha256sum "$out" | cut -d' ' -f1 > "$out.sha256"
+  exit 0
+fi
 
 cat > "$work/grub.cfg" <<CFG
 serial --unit=0 --speed=115200

@@ -20,6 +20,7 @@ import {
   validateAgentDeploy,
 } from './deploy';
 import { runAgentStep } from './steps';
+import { deployedSizes, isPartition, partitionFields, partitionInfo } from './partition-image';
 import { bootModeOf } from '../common/boot-settings';
 import { deliveredConfigdrive } from './configdrive';
 import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
@@ -50,9 +51,6 @@ async function validate(task: Task): Promise<void> {
   if (type && !IMAGE_TYPES.includes(text(type))) {
     throw invalidParameter(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
   }
-  if (type === 'partition' || node.instance_info['kernel'] || node.instance_info['ramdisk']) {
-    throw partitionImage(node);
-  }
   requireChecksum(node);
   const download = downloadSource(task);
   if (!DOWNLOAD_SOURCES.includes(download)) {
@@ -65,14 +63,15 @@ async function validate(task: Task): Promise<void> {
     // Who may use the snapshot may use its image.
     if (stored.kind === 'glance') await validImage(task, stored.id, findAnyImage);
   }
-  if (image.kind === 'glance' && !type && isPartition((await validImage(task, image.id)).properties)) throw partitionImage(node);
+  const properties = image.kind === 'glance' && !type ? (await validImage(task, image.id)).properties : undefined;
+  if (needsPartitions(node.instance_info, properties)) partitionFields(task);
 }
 
-const partitionImage = (node: NodeRecord): Fault =>
-  invalidParameter(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
-/** Whether an image in Glance is a partition image, by its properties. */
-const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
-  type ? type === 'partition' : Boolean(kernel ?? ramdisk);
+/** @param properties of an image in Glance; undefined: it is elsewhere, or its properties do not count */
+function needsPartitions(info: JsonObject, properties: GlanceImage['properties'] | undefined): boolean {
+  if (info['image_type']) return info['image_type'] === 'partition';
+  return properties ? isPartition(properties) : Boolean(info['kernel'] || info['ramdisk']);
+}
 
 const locate = (href: string, { options }: Pick<Task, 'options'>): ImageSource => {
   const id = snapshotId(href);
@@ -108,6 +107,8 @@ function isHost(entry: string): boolean {
 
 /** What the agent has to know about the image, and the URL to download it: the image's own, Swift's, or this server's. */
 interface ImageFacts {
+  /** Of an image in Glance. */
+  readonly properties?: GlanceImage['properties'];
   /** Absent: the boot service serves the image. */
   readonly url?: string | undefined;
   readonly source: ImageSource;
@@ -139,7 +140,8 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
     image_properties: { ...image.properties },
   };
   checkSize(task, image);
-  return { source: given, facts, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
+  const { properties } = image;
+  return { source: given, facts, properties, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
 }
 async function swiftUrl(task: Task, image: GlanceImage): Promise<string> {
   const url = await imageTempUrl(task, image);
@@ -172,15 +174,16 @@ async function prepare(task: Task): Promise<void> {
     await prepareVolumes(task);
     return;
   }
-  const { source, facts, url: own } = await imageFacts(task);
-  const instance: JsonObject = { ...task.node.instance_info, ...facts };
+  const { source, facts, properties, url: own } = await imageFacts(task);
+  const hasPartitions = needsPartitions(task.node.instance_info, properties);
+  const instance: JsonObject = { ...task.node.instance_info, ...facts, ...(hasPartitions ? partitionFields(task) : {}) };
   const sums = [instance['image_checksum'], instance['image_os_hash_value']].map(text);
   if (sums.some((sum) => /^https?:/.test(sum))) await checksumOf(instance, source, task);
   await inspectImage(source, instance['image_disk_format'], task);
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
-  await task.save({ instance_info: { ...instance, image_url: url, image_type: 'whole-disk' } });
-  await task.saveInternal({ is_whole_disk_image: true });
+  await task.save({ instance_info: { ...instance, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
+  await task.saveInternal({ is_whole_disk_image: !hasPartitions });
   await prepareAgent(task);
 }
 
@@ -228,7 +231,7 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
     ...loginOf(task),
     node_uuid: uuid,
-    image_type: 'whole-disk',
+    ...(isOfWholeDisk(task) ? { image_type: 'whole-disk' } : partitionInfo(task)),
     ...(configdrive === undefined ? {} : { configdrive }),
   };
 }
@@ -242,26 +245,34 @@ function loginOf({ node, options }: Task): JsonObject {
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
 }
 
+const isOfWholeDisk = ({ node }: Task): boolean => node.driver_internal_info.is_whole_disk_image !== false;
+
 /** Whether the agent has made arrays, or will: no firmware reads them. */
 const hasArrays = ({ target_raid_config: target, raid_config: made }: Task['node']): boolean => [target, made].some(hasSoftwareVolumes);
 
-/** Makes the agent install the boot loader, then prepares the boot from disk. A BIOS boots whole-disk images as they are, but not arrays. */
+/**
+ * Makes the agent install the boot loader, then prepares the boot from disk. A BIOS boots whole-disk images as they are, but neither arrays nor
+ * partition images.
+ */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
   if (!(await task.driver.storage.shouldWriteImage(task))) return prepareInstance(task);
   const bootMode = bootModeOf(task);
   const failure = await withAgent(task, async (agent) => {
     const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
-    const rootUuid = uuids.command_result?.['root uuid'];
-    if (typeof rootUuid === 'string') await task.saveInternal({ root_uuid_or_disk_id: rootUuid });
+    const { 'root uuid': rootUuid, 'efi system partition uuid': systemUuid } = uuids.command_result ?? {};
+    const isWhole = isOfWholeDisk(task);
+    if (typeof rootUuid === 'string')
+      await task.saveInternal({ root_uuid_or_disk_id: rootUuid, ...(isWhole ? {} : { instance: deployedSizes(node) }) });
+    else if (!isWhole) return 'the agent returned no UUID of the root partition';
     const isArray = hasArrays(node);
-    if (bootMode !== 'uefi' && !isArray) return undefined;
+    if (bootMode !== 'uefi' && !isArray && isWhole) return undefined;
     // The root file system of the image: as the operator names it, or the image's property in Glance.
     const { image_rootfs_uuid: given, image_properties: properties } = node.instance_info;
     const named = isArray ? [given, objectOf(properties)['rootfs_uuid']] : [];
     const started = await agent.command('image.install_bootloader', {
       root_uuid: [...named, rootUuid].find((uuid) => typeof uuid === 'string' && uuid !== '') ?? null,
-      efi_system_part_uuid: null,
+      efi_system_part_uuid: !isWhole && bootMode === 'uefi' ? (systemUuid ?? null) : null,
       prep_boot_part_uuid: null,
       target_boot_mode: bootMode,
     });

@@ -7,7 +7,7 @@
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR is up to date with the sources.
 # Debian packages: busybox-static cpio kmod zstd libzstd1 liblzma5 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
-# xfsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
+# xfsprogs e2fsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
 # host has it. Those of multipath and mdadm are unpacked too: installed, they would start services on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ raid=$project/.cache/mdadm
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs mkfs.vfat:dosfstools $(case $(uname -m) in x86_64) echo grub-mkimage:grub-common ;; esac); do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux blkid:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs mke2fs:e2fsprogs mkfs.vfat:dosfstools $(case $(uname -m) in x86_64) echo grub-mkimage:grub-common ;; esac); do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
 case $(uname -m) in x86_64) [ -f /usr/lib/grub/i386-pc/boot.img ] || missing="$missing grub-pc-bin" ;; esac
@@ -81,7 +81,7 @@ cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
 tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v sg_sanitize) $(command -v sg_opcodes) $(command -v sg_requests) $(command -v sedutil-cli || true) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
   $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
-  $(command -v mkfs.vfat) $(command -v addpart) $(find "$raid" -path '*/sbin/mdadm')
+  $(command -v blkid) $(command -v mkfs.vfat) $(command -v mke2fs) $(command -v mkfs.xfs) $(command -v addpart) $(find "$raid" -path '*/sbin/mdadm')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
@@ -137,7 +137,7 @@ for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
 [ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" /usr/lib/grub/i386-pc/boot.img "$loader"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,mkfs.vfat,addpart} "$koffi" "$udev"/*_id $plugins; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
 done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done

@@ -24,6 +24,10 @@ const LOADERS = [
   'bootia32.efi',
   'grubaa64.efi',
   'winload.efi',
+  // Where only a distribution's own folder has loaders
+  'shimx64.efi',
+  'shimaa64.efi',
+  'grubx64.efi',
 ];
 
 /**
@@ -95,6 +99,9 @@ export async function mounted<T>(
     await rmdir(directory);
   }
 }
+
+/** Whether a loader may be among files with these names. */
+export const hasLoader = (names: readonly string[]): boolean => names.some((name) => LOADERS.includes(name.toLowerCase()));
 
 /** The best loader below the directory; null when there is none. */
 export async function findLoader(directory: string): Promise<Loader | null> {

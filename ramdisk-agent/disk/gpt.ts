@@ -90,14 +90,25 @@ export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly
 }
 
 const ENTRIES_SIZE = 128 * 128;
-/** Writes a table without partitions to a disk, in place of any other, and returns it. */
-export async function createGpt(device: Device, diskGuid: string): Promise<Gpt> {
-  const firstUsable = 2 + Math.ceil(ENTRIES_SIZE / device.sectorSize);
-  const gpt = { diskGuid, firstUsable, arrayLba: 2, entrySize: 128, array: Buffer.alloc(ENTRIES_SIZE) };
+/** A table without partitions. */
+export const emptyGpt = ({ sectorSize }: Pick<Device, 'sectorSize'>, diskGuid: string): Gpt => ({
+  diskGuid,
+  firstUsable: 2 + Math.ceil(ENTRIES_SIZE / sectorSize),
+  arrayLba: 2,
+  entrySize: 128,
+  array: Buffer.alloc(ENTRIES_SIZE),
+});
+/** Writes the MBR that protects a GPT, in place of any other. `writeGpt` completes it. */
+export async function writeProtectiveMbr(device: Device): Promise<void> {
   const protective = Buffer.alloc(device.sectorSize);
   protective.set([0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1], 446);
   protective.writeUInt16LE(0xaa55, 510);
   await device.write(protective, 0);
+}
+/** Writes a table without partitions to a disk, in place of any other, and returns it. */
+export async function createGpt(device: Device, diskGuid: string): Promise<Gpt> {
+  const gpt = emptyGpt(device, diskGuid);
+  await writeProtectiveMbr(device);
   await writeGpt(device, gpt);
   return gpt;
 }

@@ -112,7 +112,8 @@ interface NewPartition {
   readonly start: number;
   readonly size: number;
 }
-const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
+/** Types of partitions with a file system of Linux. */
+export const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
 /** Writes a table with partitions for Linux, in place of any other. */
 export async function createPartitions(
   device: Device,

@@ -21,7 +21,7 @@ import { type DriveConversion, volumeFor } from './fat-drive';
 import { withDeferredHead, type ImageWriter, type Sink, wipeEdges } from './image';
 import { diskIdentifier, readPartitions, repairGpt, wipeMetadata } from './partitions';
 
-interface WriteOptions {
+export interface WriteOptions {
   readonly image: JsonObject;
   /** base64 of the gzipped volume, its URL, or null. */
   readonly configDrive: string | null;
@@ -50,11 +50,8 @@ interface WriteResult {
 
 /** Throws AgentError with the reason. */
 export async function writeImage(options: WriteOptions): Promise<WriteResult> {
-  const { image, device, fetching, log } = options;
-  const requests = requestsFor(image, fetching);
-  const checksum = await expectedChecksum(image, options.md5Allowed, requests);
-  const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
-  const volume = given && (await volumeFor(device.sectorSize, given, { ...options.conversion, now: options.clock.now() }));
+  const { image, device, log } = options;
+  const { checksum, volume } = await prepareWriting(options);
 
   // Also in the partitions: an array, a volume group or an encrypted volume that was there must not appear in the new system.
   await written(() => wipeMetadata(device), options);
@@ -67,6 +64,20 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   }
   log.info(`Image ${String(image['id'])} written to device ${device.path}`);
   return { diskIdentifier: await diskIdentifier(device) };
+}
+
+interface Prepared {
+  readonly checksum: Checksum;
+  /** The config drive for this disk. */
+  readonly volume: Buffer | null;
+}
+/** What is needed before the disk is touched. */
+export async function prepareWriting(options: WriteOptions): Promise<Prepared> {
+  const { image, fetching, device, conversion, clock } = options;
+  const requests = requestsFor(image, fetching);
+  const checksum = await expectedChecksum(image, options.md5Allowed, requests);
+  const given = options.configDrive === null ? null : await readConfigDrive(options.configDrive, requests.fetchText);
+  return { checksum, volume: given && (await volumeFor(device.sectorSize, given, { ...conversion, now: clock.now() })) };
 }
 
 /** Adapts the partition table to the disk, makes the kernel read it, and writes the config drive. */
@@ -89,7 +100,7 @@ async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer 
 /** After these errors the download is repeated: a network or a server may have had a fault. */
 const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError'];
 /** Repeats the whole download, and that of a checksum file, in which the server may meanwhile list another version of the image. */
-async function stream(options: WriteOptions, known: Checksum): Promise<void> {
+export async function stream(options: WriteOptions, known: Checksum): Promise<void> {
   let checksum = known;
   const attempt = async (number: number): Promise<void> => {
     const sink = withDeferredHead(options.device);
@@ -194,7 +205,8 @@ function chooseWriter(options: WriteOptions, sink: Sink, head: Buffer, length: n
   return writer;
 }
 
-async function written<T>(work: () => Promise<T>, { device }: WriteOptions): Promise<T> {
+/** Errors name the disk. */
+export async function written<T>(work: () => Promise<T>, { device }: Pick<WriteOptions, 'device'>): Promise<T> {
   try {
     return await work();
   } catch (error) {

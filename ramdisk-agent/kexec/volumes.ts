@@ -1,4 +1,4 @@
-/** Mounts the file systems of a disk's partitions, read-only. */
+/** Mounts the file systems of a disk's partitions. */
 import { mkdtemp, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '../disk/device';
@@ -29,25 +29,37 @@ const FILE_SYSTEMS = [
 ] as const;
 const HEAD = 65608;
 const MAX_PARTITIONS = 32;
-const SAFE = 'ro,nosuid,nodev,noexec';
+const SAFE = 'nosuid,nodev,noexec';
 
+export interface MountedVolume extends Volume {
+  /** Where it is mounted. */
+  readonly folder: string;
+}
+interface Which {
+  /** Absent: all partitions. */
+  readonly numbers?: readonly number[];
+  /** Absent: read-only, and no journal is replayed. */
+  readonly isWritable?: boolean;
+}
 /** Gives `work` the file systems that can be mounted; those of other kinds, and damaged ones, are left out. */
 export async function withVolumes<T>(
   device: Device,
   { run, tree, temporary }: { readonly run: Run; readonly tree: Tree; readonly temporary: string },
-  work: (volumes: readonly Volume[]) => Promise<T>,
+  work: (volumes: readonly MountedVolume[]) => Promise<T>,
+  { numbers, isWritable = false }: Which = {},
 ): Promise<T> {
   const { partition } = pathsOf(tree, device.path);
   const mounted: { readonly folder: string; readonly volume: Volume }[] = [];
   try {
     for (const { number, start, size } of ((await readPartitions(device))?.partitions ?? []).slice(0, MAX_PARTITIONS)) {
+      if (numbers && !numbers.includes(number)) continue;
       const head = await device.read(start, Math.min(HEAD, size));
       const found = FILE_SYSTEMS.find(({ signatures }) =>
         signatures.some(([offset, bytes]) => head.toString('latin1', offset, offset + bytes.length) === bytes),
       );
       if (!found) continue;
       const folder = await mkdtemp(join(temporary, 'volume-'));
-      const options = found.options === '' ? SAFE : `${SAFE},${found.options}`;
+      const options = [isWritable ? 'rw' : 'ro', SAFE, isWritable ? '' : found.options].filter((option) => option !== '').join(',');
       try {
         await run('mount', ['-t', found.type, '-o', options, partition(number), folder]);
         const uuid = found.uuidAt === null ? null : uuidIn(head.subarray(found.uuidAt));
@@ -56,7 +68,7 @@ export async function withVolumes<T>(
         await rmdir(folder);
       }
     }
-    return await work(mounted.map(({ volume }) => volume));
+    return await work(mounted.map(({ folder, volume }) => ({ ...volume, folder })));
   } finally {
     for (const { folder } of mounted.reverse()) {
       await run('umount', [folder]);

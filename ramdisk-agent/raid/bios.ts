@@ -12,11 +12,12 @@ import { grubConfiguration } from '../kexec/find-kernel';
 import { withVolumes } from '../kexec/volumes';
 import type { RaidArray, RaidHost } from './arrays';
 
-const FOLDER = '/lib/grub';
+/** Of the ramdisk: boot.img and core.img. */
+export const FOLDER = '/lib/grub';
 const SECTOR = 512;
 const MiB = 2 ** 20;
 /** Where the core looks for its line (build/grub.cfg): the last 4 KiB before the first MiB, which no partition uses. */
-const LINE = { start: 2040 * SECTOR, size: 4096 };
+export const LINE = { start: 2040 * SECTOR, size: 4096 };
 /** Of boot.img: bytes of code before the disk's signature and table, and where it has the sector of the core (boot.S). */
 const CODE = 440;
 const CORE_SECTOR = 0x5c;
@@ -84,7 +85,7 @@ interface LoaderFiles {
   readonly line: Buffer;
   readonly guid: string;
 }
-async function writeLoader(device: Device, { boot, core, line, guid }: LoaderFiles): Promise<void> {
+export async function writeLoader(device: Device, { boot, core, line, guid }: LoaderFiles): Promise<void> {
   // An agent that ended while it wrote the table may have left one good copy.
   await repairGpt(device);
   const table = await readPartitions(device);

@@ -64,6 +64,7 @@ export const PARTS = {
   'disks/disk': { groups: ['image', 'machines'], seconds: 11 },
   'disks/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'disks/erase': { groups: ['machines', 'ramdisk', 'remote-disks'], seconds: 300 },
+  'disks/partition-image': { groups: ['machines', 'ramdisk', 'image'], seconds: 700, rare: true },
   'disks/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'disks/software-raid': { groups: ['machines', 'ramdisk', 'image', 'agent', 'leftovers'], seconds: 1200, pypi: true, rare: true },
   'disks/software-raid-flow': {

@@ -6,6 +6,7 @@ import { AgentError } from '../../model/agent/errors';
 import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../model/agent/erasure';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
 import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, RAID_STEPS, readVolumes } from '../../model/agent/software-raid';
+import { planPartitions } from '../../model/agent/partition-plan';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, type DiskContent } from './image';
@@ -127,11 +128,17 @@ const STEPS: readonly AgentStep[] = [
       configdrive: { description: 'Base64 of gzip, or a URL', required: false },
     },
     run: async (host, params, args) => {
-      const { image, configDrive } = readWriteArguments(args);
-      const disk = rootDisk(host.inventory.disks ?? [], object(params['node']));
+      const { image, configDrive, partitions: sizes } = readWriteArguments(args);
+      const node = object(params['node']);
+      const disk = rootDisk(host.inventory.disks ?? [], node);
+      if (sizes) {
+        const boot = bootOf(node, host.inventory.boot?.current_boot_mode === 'uefi' ? 'uefi' : 'bios');
+        planPartitions({ ...boot, sizes, configDrive: 0 }, { path: disk.name, size: disk.size, sectorSize: 512 });
+      }
       host.setContent(disk.name, undefined);
       if (host.failWriteImage !== undefined) throw new AgentError('ImageWriteError', host.failWriteImage);
-      host.setContent(disk.name, await fetchContent(image, configDrive, disk, host.http, host.signal));
+      const content = await fetchContent(image, configDrive, disk, host.http, host.signal);
+      host.setContent(disk.name, sizes ? { ...content, hasPartitions: true } : content);
       return `prepare_image: image (${String(image['id'])}) written to device ${disk.name} `;
     },
   },
@@ -191,6 +198,14 @@ const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> =>
     },
   },
 });
+/** Of the partition image on a disk: what its hash gives. */
+function partitionUuids(contents: readonly (DiskContent | undefined)[]): JsonObject {
+  const found = contents.find((content) => content?.hasPartitions);
+  if (!found) return {};
+  const [, ...groups] = /^(.{8})(.{4})(.{4})(.{4})(.{12})/.exec(found.sha256)!;
+  return { 'root uuid': groups.join('-'), 'efi system partition uuid': `${groups[1]!}-${groups[2]!}`.toUpperCase() };
+}
+
 const doNothing = async (): Promise<null> => null;
 const leave = (how: 'off' | 'reset'): AgentCommand => ({
   background: true,
@@ -216,7 +231,9 @@ export const COMMANDS: Readonly<Record<string, AgentCommand>> = {
   ...stepCommands('deploy'),
   ...stepCommands('service'),
   'standby.sync': { run: doNothing },
-  'standby.get_partition_uuids': { run: async () => ({}) },
+  'standby.get_partition_uuids': {
+    run: async (host) => partitionUuids((host.inventory.disks ?? []).map(({ name }) => host.contentOf(name))),
+  },
   'standby.power_off': leave('off'),
   'standby.run_image': leave('reset'),
   'kexec.load': { background: true, run: async () => ({ kernel: '/boot/vmlinuz', from: '/dev/sda1:/boot/grub/grub.cfg' }) },

@@ -16,6 +16,8 @@ export interface DiskContent {
   readonly sha256: string;
   /** The decompressed config drive; undefined: none. */
   readonly configDrive: Buffer | undefined;
+  /** The image is one of a root file system, with partitions made for it. */
+  readonly hasPartitions?: true;
 }
 
 type Answer = Awaited<ReturnType<HttpClient['request']>>;

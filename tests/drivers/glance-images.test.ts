@@ -100,9 +100,14 @@ describe('deployment', () => {
     });
     expect(boots.get(node().uuid)?.files['image']).toBe(`glance://${ID}`);
   });
-  test.each([{ img_type: 'partition' }, { kernel_id: 'k' }])('rejects an image with %j', async (properties) => {
-    const { task } = taskIn(cloud({ ...IMAGE, ...properties }), { node: instance });
-    await expect(directDeploy.validate!(task)).rejects.toThrow('is a partition image');
+  test.each([{ img_type: 'partition' }, { kernel_id: 'k' }])('takes an image with %j for a partition image', async (properties) => {
+    const { task } = taskIn(cloud({ ...IMAGE, ...HASHES, ...properties }), { node: instance });
+    await expect(directDeploy.validate!(task)).rejects.toThrow("Missing are: ['root_gb']");
+    const sized = taskIn(cloud({ ...IMAGE, ...HASHES, ...properties }), { node: { instance_info: { image_source: ID, root_gb: 2 } } });
+    await directDeploy.validate!(sized.task);
+    await directDeploy.prepare!(sized.task);
+    expect(sized.node().instance_info).toMatchObject({ image_type: 'partition', root_mb: 2048 });
+    expect(sized.node().driver_internal_info).toMatchObject({ is_whole_disk_image: false });
   });
   test('rejects an image larger than the memory unless it is streamed', async () => {
     const large = { ...IMAGE, ...HASHES, size: 512 * 2 ** 20 };

@@ -381,8 +381,36 @@ describe('deployment', () => {
     expect(ran.filter((candidate) => !/^blockdev|^blkdiscard/.test(candidate))).toEqual(['sync', 'poweroff -f']);
   });
 
+  it('writes a partition image, and installs a boot loader for it', async () => {
+    const { port } = boot('');
+    await until('a heartbeat', () => beats() > 0);
+    const sizes = { image_type: 'partition', root_mb: 100, swap_mb: 10, ephemeral_mb: 20, preserve_ephemeral: false };
+    const written = await command(port, 'deploy.execute_deploy_step', step({ image_info: { ...info(), ...sizes } }));
+    expect(written).toMatchObject({ command_error: null, command_status: 'SUCCEEDED' });
+    // An image without a file system: the partition's own identifier, of an MBR with a random one.
+    const uuids = { 'root uuid': expect.stringMatching(/^[0-9a-f]{8}-03$/) as string, 'efi system partition uuid': null };
+    expect(await command(port, 'standby.get_partition_uuids', {})).toMatchObject({ command_result: uuids });
+    expect(ran.filter((candidate) => candidate.startsWith('mk')).map((candidate) => candidate.replace(/ \S+$/, ''))).toEqual([
+      'mkswap -L swap1',
+      'mke2fs -q -F -t ext4 -L ephemeral0',
+    ]);
+    // A BIOS would not start it, and this ramdisk has no GRUB.
+    const installed = await command(port, 'image.install_bootloader', { root_uuid: 'x', target_boot_mode: 'bios' });
+    expect(installed).toMatchObject({
+      command_status: 'FAILED',
+      command_error: { details: expect.stringContaining('the ramdisk has no boot loader for a BIOS') as string },
+    });
+    const ignoring = { root_uuid: 'x', target_boot_mode: 'bios', ignore_bootloader_failure: true };
+    expect(await command(port, 'image.install_bootloader', ignoring)).toMatchObject({ command_status: 'SUCCEEDED' });
+  });
+
   it.each<[string, JsonObject, object]>([
     ['no image', step({}), { type: 'InvalidCommandParamsError' }],
+    [
+      'a partition image without the size of its root partition',
+      step({ image_info: { id: 'x', urls: ['http://x'], image_type: 'partition' } }),
+      { type: 'InvalidCommandParamsError', details: "Image 'root_mb' must be a number of MiB from 1 to 1073741824." },
+    ],
     [
       'no URL',
       step({ image_info: { id: 'x' } }),

@@ -125,6 +125,13 @@ describe('a deployment writes', () => {
     expect(changes.instance_info).toEqual({ ...info, image_type: type });
     expect(internal).toMatchObject({ is_whole_disk_image: whole });
   });
+  it('no image type of an image in Glance, whose properties decide', async () => {
+    const info = { image_source: '3a1f0b5c-0000-4000-8000-000000000000' };
+    const { changes, internal } = await asked({ instance_info: info });
+    expect(changes.instance_info).toEqual(info);
+    expect(Object.hasOwn(internal!, 'is_whole_disk_image')).toBe(false);
+    expect((await asked({ instance_info: { ...info, image_type: 'partition' } })).internal).toMatchObject({ is_whole_disk_image: false });
+  });
   it('the config drive and the steps that the client sends', async () => {
     const { changes, internal } = await asked({ instance_info: { a: 1 } }, {}, { configdrive: 'CD' });
     expect(changes).toEqual({ deploy_step: {}, last_error: null, instance_info: { a: 1, configdrive: 'CD' } });

@@ -56,6 +56,7 @@ describe('validate', () => {
     ['a URL with a checksum', { instance_info: good }],
     ['a URL with a hash', { instance_info: { image_source: 'https://x/y', image_os_hash_algo: 'sha256', image_os_hash_value: SHA256 } }],
     ['a file', { instance_info: { image_source: 'file:///var/lib/ironic/x' } }],
+    ['a partition image', { instance_info: { ...good, image_type: 'partition', root_gb: 5 } }],
     ['root device hints', { instance_info: good, properties: { root_device: { size: '>= 20' } } }],
     [
       'proxies',
@@ -79,9 +80,9 @@ describe('validate', () => {
       'Invalid image_type "tape", valid are whole-disk, partition',
     ],
     [
-      'a partition image',
+      'a partition image without root_gb',
       { instance_info: { ...good, kernel: 'http://k' } },
-      `The image of node ${NODE_UUID} is a partition image; only whole-disk images can be written`,
+      "Some parameters were missing in node's instance_info. Missing are: ['root_gb']",
     ],
     [
       'no checksum',
@@ -181,6 +182,20 @@ describe('prepare', () => {
       await directDeploy.cleanUp!(task);
       expect(boots.size).toBe(0);
     }
+  });
+  it('keeps the sizes of the partitions of a partition image', async () => {
+    const { task, node } = prepared({ image_source: `${base}/disk.img`, image_checksum: MD5, kernel: 'k', root_gb: '5', ephemeral_gb: 1 });
+    await directDeploy.prepare!(task);
+    expect(node().instance_info).toMatchObject({
+      image_type: 'partition',
+      root_gb: 5,
+      root_mb: 5120,
+      swap_mb: 0,
+      ephemeral_mb: 1024,
+      ephemeral_format: 'ext4',
+      preserve_ephemeral: false,
+    });
+    expect(node().driver_internal_info).toMatchObject({ is_whole_disk_image: false });
   });
   it('removes the image of an earlier deployment from the boot record', async () => {
     const { task, boots } = prepared({ image_source: `${base}/disk.img`, image_checksum: MD5 });
@@ -311,6 +326,26 @@ describe('write_image', () => {
       },
     });
   });
+  it('sends the sizes of the partitions of a partition image', async () => {
+    const sizes = { root_gb: 5, root_mb: 5120, swap_mb: 1, ephemeral_mb: 1024, ephemeral_format: 'ext4', preserve_ephemeral: false };
+    const { task } = await withAgentTask(running, {
+      node: {
+        instance_info: {
+          image_source: `${base}/disk.img`,
+          image_url: `${base}/disk.img`,
+          image_checksum: MD5,
+          image_type: 'partition',
+          ephemeral_gb: 1,
+          ...sizes,
+        },
+        driver_internal_info: { is_whole_disk_image: false },
+      },
+    });
+    await step('write_image')(task);
+    expect(sent().args).toMatchObject({
+      image_info: { ...sizes, image_type: 'partition', deploy_boot_mode: 'uefi', boot_option: 'local', disk_label: 'gpt', kernel: null },
+    });
+  });
   it.each([
     ['a host in image_server_auth_hosts', () => `${base}/disk.img`, ['127.0.0.1'], true],
     ['a host outside image_server_auth_hosts', () => `${base}/disk.img`, ['elsewhere'], false],
@@ -408,6 +443,40 @@ describe('prepare_instance_boot', () => {
         ...given,
       });
     }
+  });
+  it.each<[string, Partial<NodeRecord>, JsonObject]>([
+    ['UEFI', {}, { root_uuid: 'r-1', efi_system_part_uuid: 'e-1', target_boot_mode: 'uefi' }],
+    ['BIOS', bios, { root_uuid: 'r-1', efi_system_part_uuid: null, target_boot_mode: 'bios' }],
+  ])('installs the boot loader of a partition image, and remembers its sizes: %s', async (_, node, expected) => {
+    const found = { 'root uuid': 'r-1', 'efi system partition uuid': 'e-1' };
+    const { task, node: after } = await withAgentTask(
+      ({ method, body }) =>
+        body?.name === 'standby.get_partition_uuids'
+          ? { body: result('get_partition_uuids', 'SUCCEEDED', { command_result: found }) }
+          : { body: result('install_bootloader', method === 'POST' ? 'RUNNING' : 'SUCCEEDED') },
+      {
+        node: {
+          ...node,
+          instance_info: { root_gb: 5, swap_mb: 0, ephemeral_gb: 1 },
+          driver_internal_info: { is_whole_disk_image: false },
+        },
+      },
+    );
+    expect(await step('prepare_instance_boot')(task)).toEqual({ kind: 'done' });
+    expect(agent!.asked[1]!.body!.params).toEqual({ prep_boot_part_uuid: null, ...expected });
+    expect(after().driver_internal_info).toMatchObject({
+      root_uuid_or_disk_id: 'r-1',
+      instance: { root_gb: 5, swap_mb: 0, ephemeral_gb: 1 },
+    });
+  });
+  it('fails when the agent knows no root partition of a partition image', async () => {
+    const { task } = await withAgentTask(() => ({ body: result('get_partition_uuids', 'SUCCEEDED', { command_result: {} }) }), {
+      node: { driver_internal_info: { is_whole_disk_image: false } },
+    });
+    expect(await step('prepare_instance_boot')(task)).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringContaining('no UUID of the root partition') as string,
+    });
   });
   it("fails with the agent's error when install_bootloader fails", async () => {
     const { task, events } = await withAgentTask(({ body }) =>

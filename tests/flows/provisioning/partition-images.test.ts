@@ -1,0 +1,94 @@
+/** Partition images over HTTP with simulated machines: what is refused before a machine is touched, a deployment, and a rebuild that preserves data. */
+import { useDatabase } from '../../support/database';
+import { startWholeServer, type WholeServer } from '../../support/whole-server';
+
+const database = useDatabase();
+let whole: WholeServer;
+let uuid: string;
+beforeAll(async () => {
+  whole = await startWholeServer(database.connection(), { machines: 1 });
+  uuid = await whole.enrol(whole.fleet.machines[0]!, { automated_clean: false, properties: { local_gb: 18 } });
+  for (const [verb, state] of [
+    ['manage', 'manageable'],
+    ['provide', 'available'],
+  ] as const) {
+    await whole.order(uuid, verb);
+    await whole.reach(uuid, state);
+  }
+});
+afterAll(() => whole.close(), 30_000);
+
+const setInstance = (info: object) =>
+  whole.call('PATCH', `/v1/nodes/${uuid}`, [
+    { op: 'add', path: '/instance_info', value: { ...whole.deployable(), image_type: 'partition', ...info } },
+  ]);
+const request = (target: string) => whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target });
+const show = async () => (await whole.call('GET', `/v1/nodes/${uuid}`)).body;
+/** The message of a refusal. */
+async function refusal(target: string): Promise<string> {
+  const { status, body } = await request(target);
+  expect(status).toBe(400);
+  return JSON.stringify(body);
+}
+
+it.each<[string, object]>([
+  ["Some parameters were missing in node's instance_info. Missing are: ['root_gb']", {}],
+  ['Invalid parameter root_gb: foo is not an integer value.', { root_gb: 'foo' }],
+  ["Invalid parameter preserve_ephemeral: Unrecognized value 'maybe'", { root_gb: 4, preserve_ephemeral: 'maybe' }],
+  ['do not fit: root_gb 40, ephemeral_gb 0 and swap_mb 0 need 40960 MiB, and properties/local_gb is 18', { root_gb: 40 }],
+  [
+    "The parameter 'disk_label' from instance_info['capabilities'] has an invalid value: 'bsd'",
+    { root_gb: 4, capabilities: { disk_label: 'bsd' } },
+  ],
+  [
+    "The parameter 'boot_option' from instance_info['capabilities'] has an invalid value: 'netboot'",
+    { root_gb: 4, capabilities: { boot_option: 'netboot' } },
+  ],
+])('refuses a deployment: %s', async (message, info) => {
+  await setInstance(info);
+  expect(await refusal('active')).toContain(message);
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/validate`);
+  expect(JSON.stringify(body['deploy'])).toContain(message);
+  expect(await show()).toMatchObject({ provision_state: 'available', power_state: 'power off' });
+});
+
+it('deploys a partition image, and rebuilds it with the same sizes only if the ephemeral partition is to be preserved', async () => {
+  await setInstance({ root_gb: 4, swap_mb: 512, ephemeral_gb: 2 });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active');
+  const sizes = { root_gb: 4, swap_mb: 512, ephemeral_gb: 2 };
+  expect(await show()).toMatchObject({
+    instance_info: {
+      ...sizes,
+      root_mb: 4096,
+      ephemeral_mb: 2048,
+      ephemeral_format: 'ext4',
+      preserve_ephemeral: false,
+      image_type: 'partition',
+    },
+    driver_internal_info: {
+      is_whole_disk_image: false,
+      instance: sizes,
+      root_uuid_or_disk_id: expect.stringMatching(/^[0-9a-f]{8}-/) as string,
+    },
+  });
+
+  await setInstance({ ...sizes, ephemeral_gb: 3, preserve_ephemeral: true });
+  expect(await refusal('rebuild')).toContain(
+    'The following parameters have different values from previous deployment: Deployed value of ephemeral_gb was 2 but requested value is 3.',
+  );
+  expect(await show()).toMatchObject({ provision_state: 'active' });
+  await setInstance({ ...sizes, preserve_ephemeral: true });
+  await whole.order(uuid, 'rebuild');
+  await whole.reach(uuid, 'active');
+  expect(await show()).toMatchObject({ instance_info: { preserve_ephemeral: true } });
+  // A rebuild that preserves nothing may have other sizes.
+  await setInstance({ ...sizes, ephemeral_gb: 0 });
+  await whole.order(uuid, 'rebuild');
+  await whole.reach(uuid, 'active');
+  expect(await show()).toMatchObject({ driver_internal_info: { instance: { ...sizes, ephemeral_gb: 0 } } });
+
+  await whole.order(uuid, 'deleted');
+  await whole.reach(uuid, 'available');
+  expect((await show())['driver_internal_info']).not.toHaveProperty('instance');
+});

@@ -1,0 +1,73 @@
+/** Machines of the lab that start from their disks, without a server: what their systems report. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { until } from '../../../demo/lab/machines';
+import { diskFile, PATIENCE } from './disk-machine';
+
+export type Firmware = 'uefi' | 'bios';
+const OVMF = '/usr/share/OVMF/OVMF_CODE_4M.fd';
+
+/** QEMU's arguments for the firmware, which remembers its boot entries in the folder. */
+export function firmwareArguments(firmware: Firmware, place: string): readonly string[] {
+  if (firmware === 'bios') return [];
+  const variables = join(place, 'vars.fd');
+  if (!existsSync(variables)) copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
+  const file = (path: string, more: string) => ['-drive', `if=pflash,format=raw,file=${path}${more}`];
+  return [...file(OVMF, ',readonly=on'), ...file(variables, '')];
+}
+
+export interface Reports {
+  /** Where the image of demo/lab/image.sh sends its report, from QEMU's own network. */
+  readonly url: string;
+  /** Starts a machine from that disk, and returns what its system reports. */
+  boot(firmware: Firmware, place: string, disk: string): Promise<string>;
+  close(): Promise<void>;
+}
+export async function startReports(): Promise<Reports> {
+  let reported: readonly string[] = [];
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      reported = [...reported, Buffer.concat(parts).toString()];
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://10.0.2.2:${(server.address() as AddressInfo).port}/`,
+    async boot(firmware, place, disk) {
+      reported = [];
+      const consoleFile = join(place, `system-${disk}.log`);
+      const machine = spawn('qemu-system-x86_64', [
+        ...'-machine q35,accel=tcg -cpu max -m 768 -nodefaults -display none -no-reboot'.split(' '),
+        ...`-serial file:${consoleFile} -netdev user,id=n -device virtio-net-pci,netdev=n,romfile=`.split(' '),
+        ...firmwareArguments(firmware, place),
+        '-drive',
+        `if=none,id=d,format=raw,cache=unsafe,file=${diskFile(place, disk)}`,
+        '-device',
+        'virtio-blk-pci,drive=d',
+      ]);
+      try {
+        await until(
+          PATIENCE,
+          () => readFileSync(consoleFile, 'latin1').slice(-2000),
+          () => reported.length > 0,
+        );
+        return reported[0]!;
+      } finally {
+        const ended = once(machine, 'exit');
+        machine.kill('SIGKILL');
+        await ended;
+      }
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
