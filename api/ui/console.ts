@@ -23,7 +23,7 @@ import { sourceOf } from '../http/source';
 import { targetOf } from '../http/target';
 import { createConsoleRights } from './console-rights';
 import { recordVisit } from './visit-audit';
-import { close, CLOSE, refuse, statusOf, watch } from './web-sockets';
+import { close, CLOSE, refuse, statusOf, watch, watchProcess } from './web-sockets';
 
 interface LineParts {
   readonly options: Options;
@@ -120,6 +120,8 @@ function createSockets(answers: WeakMap<IncomingMessage, readonly string[]>): We
   sockets.on('headers', (lines, request) => void lines.push(...(answers.get(request) ?? [])));
   return sockets;
 }
+/** The code of a connection that ended without a close frame (RFC 6455 §7.4.1). */
+const CUT = 1006;
 /** Connects a browser, or another process, to the line of a console. */
 type Serve = (client: WebSocket, uuid: string, authorise: () => Promise<unknown>) => Promise<void>;
 function createLines(parts: LineParts): Serve {
@@ -146,11 +148,15 @@ function createLines(parts: LineParts): Serve {
       return undefined;
     });
     if (!remote) return undefined;
+    // The stream reports errors, too. With `allowHalfOpen`, it would not close when the other process closes the WebSocket.
+    const line = createWebSocketStream(remote, { allowHalfOpen: false }).on('error', () => {});
     remote.once('close', (code, reason) => {
       if (code === CLOSE.failed) close(client, CLOSE.failed, reason.toString());
+      // After a connection that was cut, the stream waits for its end.
+      if (code === CUT) line.destroy();
     });
-    // The stream reports errors, too. With `allowHalfOpen`, it would not close when the other process closes the WebSocket.
-    return createWebSocketStream(remote, { allowHalfOpen: false }).on('error', () => {});
+    watchProcess(remote, clock, signal);
+    return line;
   }
   return async (client, uuid, authorise) => {
     const gone = new AbortController();

@@ -1,7 +1,7 @@
 /** A viewer here, and the screen in the process of the node's conductor: two WebSockets, of which each gets what the other one says. */
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../model/clock';
-import { close, CLOSE, watch } from './web-sockets';
+import { close, CLOSE, watchProcess } from './web-sockets';
 
 /** Bytes that wait for one side. Above it nothing is read from the other one. */
 const MAX_UNSENT = 256 * 1024;
@@ -43,10 +43,7 @@ export function relay(client: WebSocket, remote: WebSocket, clock: Clock, gone: 
     };
     gone.addEventListener('abort', leave, { once: true });
     if (gone.aborted) leave();
-    // A conductor whose host has gone closes nothing.
-    watch(remote, { clock, limits: { idle: 0, session: 0 }, lastTraffic: () => 0, authorise: async () => {}, signal: gone }).catch(
-      () => {},
-    );
+    watchProcess(remote, clock, gone);
     pass(client, remote);
     pass(remote, client);
     remote.resume();

@@ -153,6 +153,14 @@ async function placeThere(visit: Visit, { screens, clock, options, log }: VisitP
   };
 }
 
+/** What users of this process look at: one count for the page and for the port of screens. */
+const OPEN = new WeakMap<ScreenPlaces, ReturnType<typeof createShares>>();
+function openScreens({ screens, options }: VisitParts): ReturnType<typeof createShares> {
+  const open = OPEN.get(screens) ?? createShares(shareLimits(options['vnc.max_screens'], null));
+  OPEN.set(screens, open);
+  return open;
+}
+
 type Receive = (request: IncomingMessage, socket: Duplex, head: Buffer, visit: Visit) => Promise<void>;
 export function createVisits(parts: VisitParts): Receive {
   const { options, log, clock, stopping } = parts;
@@ -218,7 +226,7 @@ export function createVisits(parts: VisitParts): Receive {
       place.leave();
     }
   };
-  const open = createShares(shareLimits(options['vnc.max_screens'], null));
+  const open = openScreens(parts);
   return async (request, socket, head, visit) => {
     const owner = visit.user ?? sourceOf(request, options);
     // Another process has counted its users.

@@ -72,3 +72,7 @@ export async function watch(client: WebSocket, { clock, limits, lastTraffic, aut
     });
   }
 }
+/** Ends a connection to another process that answers no ping: a host that has gone closes nothing. */
+export function watchProcess(remote: WebSocket, clock: Clock, signal: AbortSignal): void {
+  watch(remote, { clock, limits: { idle: 0, session: 0 }, lastTraffic: () => 0, authorise: async () => {}, signal }).catch(() => {});
+}

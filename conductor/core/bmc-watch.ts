@@ -48,7 +48,8 @@ export async function readOrigins(context: Context, task: NodeTask, named: reado
   const { uuid } = task.node;
   const { store } = context;
   const before = (await store.bmcWatches.find(uuid))?.origins ?? [];
-  const paths = [...new Set([...named, ...before])].slice(0, MAX_ORIGINS);
+  // First those that were not well: nothing else would end their alerts. What an event says of a part that is not read ends after a time.
+  const paths = [...new Set([...before, ...named])].slice(0, MAX_ORIGINS);
   const signals: Signal[] = [];
   const bad: string[] = [];
   const read = new Set<string>();

@@ -1,6 +1,6 @@
 /** Reads the sensors of a machine for the rules of health: what Ironic's fields say, and what drivers note beside them. */
 import { noteKey, sensorSignals, type SensorNote } from '../../drivers/common/health-signals';
-import type { Task } from '../../drivers/interfaces';
+import type { SensorNotes, Task } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { kindOf, type FoundParts, type Signal } from '../../model/rules/health-rules';
 
@@ -16,19 +16,25 @@ const MAX_NOTES = 1024;
 /** A kind of each interval: alerts of rules for all kinds end when all of these were read. */
 const ALL: readonly string[] = ['fan', 'temperature', 'power', 'drive', 'voltage'];
 
-/** Throws FailedToGetSensorData. Undefined: the driver reads no sensors. @param isRead by the kind, in any case of its letters */
+/**
+ * Throws FailedToGetSensorData. Undefined: the driver reads no sensors. Without [health]enabled, the payload is all: notes cost requests.
+ * @param isRead by the kind, in any case of its letters
+ */
 export async function readParts(task: Task, isRead: (kind: string) => boolean): Promise<PartsReading | undefined> {
   const { management } = task.driver;
   if (!management.sensors) return undefined;
+  const isJudged = task.options['health.enabled'];
   const notes = new Map<string, SensorNote>();
   const unread = new Set<string>();
-  const read = await management.sensors(task, isRead, {
+  const noting: SensorNotes = {
     part: (kind, sensor, states, reading) => {
       if (notes.size < MAX_NOTES) notes.set(noteKey(kind, sensor), { states, reading });
     },
     unread: (kind) => void unread.add(kindOf(kind.toLowerCase())),
-  });
+  };
+  const read = await management.sensors(task, isRead, isJudged ? noting : undefined);
   const payload = Object.fromEntries(Object.entries(read).filter(([kind]) => isRead(kind)));
+  if (!isJudged) return { payload, signals: [], found: undefined };
   const { signals, present } = sensorSignals(payload, notes);
   const found: FoundParts | undefined = present && {
     present,

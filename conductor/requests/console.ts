@@ -1,6 +1,6 @@
 /** GET and PUT …/states/console. */
 import type { Screen } from '../../drivers/interfaces';
-import { Fault, invalidParameter } from '../../model/errors';
+import { Fault, invalidParameter, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { ConsoleLogPart } from '../core/call-types';
 import type { Context } from '../core/context';
@@ -89,15 +89,27 @@ export async function endConsole(task: NodeTask): Promise<void> {
   if (!task.node.console_enabled) return;
   await stopConsole(task).catch((error: unknown) => task.log.warn('the console of a deleted node could not be stopped', { error }));
 }
+/** After a node is deleted. A file that cannot be removed now is removed later. */
+export async function removeConsoleLog({ connections, log }: Context, uuid: string): Promise<void> {
+  await connections.consoleLogs
+    ?.remove(uuid)
+    .catch((error: unknown) => log.warn(`the console log of the deleted node ${uuid} cannot be removed`, { reason: reasonOf(error) }));
+}
+/** Nodes that are looked up at a time. */
+const MANY = 500;
 /** Removes the logs of nodes that no longer exist: another conductor had them when they were deleted. */
-export async function removeStrayConsoleLogs({ connections, store }: Context): Promise<number> {
-  const logs = connections.consoleLogs;
+export async function removeStrayConsoleLogs(context: Context): Promise<number> {
+  const left = [...((await context.connections.consoleLogs?.nodes()) ?? [])];
   let removed = 0;
-  for (const uuid of (await logs?.nodes()) ?? []) {
-    const [known] = await store.nodes.list({ where: { uuid }, children: 'all' });
-    if (known) continue;
-    await logs!.remove(uuid);
-    removed++;
+  while (left.length > 0) {
+    const some = left.splice(0, MANY);
+    const known = await context.store.nodes.list({ where: { uuid: some }, children: 'all' });
+    const there = new Set(known.map(({ uuid }) => uuid));
+    for (const uuid of some) {
+      if (there.has(uuid)) continue;
+      await removeConsoleLog(context, uuid);
+      removed++;
+    }
   }
   return removed;
 }

@@ -16,7 +16,7 @@ import { MAX_TRAITS } from '../../model/traits';
 import { checkErasure } from '../../drivers/common/erase-request';
 import { checkKexec } from '../../drivers/common/kexec-request';
 import { endAllocation } from './allocations';
-import { endConsole } from './console';
+import { endConsole, removeConsoleLog } from './console';
 import { endOfRemoved } from '../core/bmc-watch';
 import type { Context } from '../core/context';
 import { type AlreadyRead, recordOf } from '../core/call-types';
@@ -189,7 +189,7 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
       return { node, isSubscribed: watch?.subscription != null };
     });
   });
-  await context.connections.consoleLogs?.remove(uuid);
+  await removeConsoleLog(context, uuid);
   if (removed.isSubscribed) endOfRemoved(context, removed.node);
 }
 

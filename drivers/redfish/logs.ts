@@ -2,6 +2,7 @@
  * The logs of a Redfish service (DSP2046, LogService), read from where the last reading ended. Some services show the oldest entry first,
  * others the newest, and not all know $skip.
  */
+import { isObject } from '../../model/json';
 import type { Signal } from '../../model/rules/health-rules';
 import {
   RedfishError,
@@ -54,7 +55,7 @@ interface Page {
 }
 async function pageOf(ask: SendRedfishRequest, path: string): Promise<Page> {
   const { body } = await ask('GET', path);
-  const members = listOf(member(body, 'Members'));
+  const members = listOf(member(body, 'Members')).filter(isObject);
   return {
     members,
     count: numberOf(member(body, 'Members@odata.count')) ?? members.length,

@@ -1,6 +1,6 @@
 /**
  * Events of alerts, by statement: one that raises or clears many alerts of a node reads the node's alerts once. An alert of a recorder says
- * so, since it ends with the instance.
+ * so, since it ends with the instance: `begun_at` is the time of the instance's first token, which may get others later.
  */
 import type { Knex } from 'knex';
 
@@ -26,6 +26,7 @@ const events = (changes: string): string => `
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     ALTER TABLE health_alerts ADD COLUMN of_recorder boolean NOT NULL DEFAULT false;
+    ALTER TABLE hardware ADD COLUMN begun_at timestamptz NOT NULL DEFAULT '1970-01-01T00:00:00Z';
     CREATE INDEX health_alerts_of_recorders ON health_alerts (node_uuid) WHERE cleared_at IS NULL AND of_recorder;
     DROP TRIGGER health_alerts_changed ON health_alerts;
     DROP FUNCTION note_health_alert();

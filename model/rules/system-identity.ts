@@ -8,11 +8,15 @@ interface ClaimedIdentity {
   readonly serial_number?: string | undefined;
 }
 const HEX = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
-/** A board without a UUID of its own has only zeros or only ones (DSP0134 §7.2.1). */
+/** A board without a UUID of its own has only zeros or only ones (DSP0134 §7.2.1), or what its firmware's maker delivers for all boards. */
+const UUIDS_OF_MANY = /^[0-]+$|^[f-]+$|^03000200-0400-0500-0006-000700080009$|^00020003-0004-0005-0006-000700080009$/;
 const uuidOf = (value: Json): string | undefined => {
   const text = typeof value === 'string' ? value.trim().toLowerCase() : '';
-  return HEX.test(text) && !/^[0-]+$|^[f-]+$/.test(text) ? text : undefined;
+  return HEX.test(text) && !UUIDS_OF_MANY.test(text) ? text : undefined;
 };
+/** What firmware says in place of a serial number: anybody knows it. */
+const NO_SERIALS =
+  /^(?:[0.x-]+|0?123456789|to be filled by .*|default string|(?:system )?serial number|not (?:applicable|available|specified|provided)|none|unknown|empty|n\/a|invalid)$/i;
 const reversed = (hex: string): string => (hex.match(/../g) ?? []).reverse().join('');
 /** The first three fields in the other byte order: firmware and BMCs disagree about it (DSP0134 §7.2.1). */
 const swapped = (uuid: string): string =>
@@ -20,7 +24,10 @@ const swapped = (uuid: string): string =>
     .split('-')
     .map((field, index) => (index < 3 ? reversed(field) : field))
     .join('-');
-const serialOf = (value: Json): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined);
+const serialOf = (value: Json): string | undefined => {
+  const text = typeof value === 'string' ? value.trim() : '';
+  return text === '' || NO_SERIALS.test(text) ? undefined : text;
+};
 
 /** By the system's UUID if the inspection found one (the real agent's does not), else by its serial number. */
 export function isSameSystem(inventory: Json, claimed: ClaimedIdentity): boolean {

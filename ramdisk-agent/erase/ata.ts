@@ -5,7 +5,7 @@ import type { Run } from '../system/run';
 import { untilOver, type Erasing, type Method } from './erasing';
 
 // A SATA disk may be behind a SAS controller. Bridges of USB do not pass security commands reliably.
-const isAta = ({ disk, settings }: Erasing): boolean =>
+export const isAta = ({ disk, settings }: Pick<Erasing, 'disk' | 'settings'>): boolean =>
   /^\/dev\/(sd|hd)/.test(disk.name) && disk.tran !== 'usb' && settings['agent_enable_ata_secure_erase'] !== false;
 /** What the disk says of itself; empty if hdparm fails. */
 const identity = (name: string, query: Run): Promise<string> => query('hdparm', ['-I', name]).catch(() => '');

@@ -38,7 +38,7 @@ interface Plan {
 async function planOf(machine: Machine): Promise<Plan> {
   const host = raidHost(machine);
   const staying = untouchable(machine.tree, fixedDisksOf(machine.tree), machine.state.node);
-  await awaitUnfinished(machine, ({ name }) => staying.has(name));
+  await awaitUnfinished(machine, settingsOf(machine), ({ name }) => staying.has(name));
   const found = host.disks();
   const { kept, unmatched } = keptDisks(found, keepOf(machine.state.node));
   if (unmatched.length > 0)

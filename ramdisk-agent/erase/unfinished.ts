@@ -1,12 +1,13 @@
 /**
- * What somebody else has begun, such as the agent before this one. A sanitize operation goes on when the agent or the machine restarts. Until it ends, the disk cannot be read, and a SCSI disk has no size: it would look as if the machine did not have it.
+ * What somebody else has begun, such as the agent before this one. A sanitize operation goes on when the agent or the machine restarts. Until
+ * it ends, the disk cannot be read, and a SCSI disk has no size: it would look as if the machine did not have it.
  */
 import { reasonOf } from '../../model/errors';
 import { fixedDisksOf, mediaOf, type FoundDisk } from '../inventory/disks';
 import type { Machine } from '../machine';
 import type { Run } from '../system/run';
-import { ataFeatures, ataSanitizeState, unlockAfterPowerLoss } from './ata';
-import { blockName, untilOver } from './erasing';
+import { ataFeatures, ataSanitizeState, isAta, unlockAfterPowerLoss } from './ata';
+import { blockName, untilOver, type Erasing } from './erasing';
 import { NVME_EXIT_FAILURE, nvmeSanitizeState } from './nvme';
 import { SCSI_EXIT_FAILURE, scsiSanitizeState } from './scsi';
 
@@ -44,14 +45,14 @@ async function finished({ run, clock, log }: Machine, name: string, { fits, stat
 const withoutMedium = ({ tree }: Machine, disk: FoundDisk): boolean =>
   disk.size === 0 && tree.text(`/sys/block/${blockName(disk)}/removable`) !== '1';
 
-/** @param stays whether nothing may be done with a disk */
-export async function awaitUnfinished(machine: Machine, stays: (disk: FoundDisk) => boolean): Promise<void> {
+/** @param settings of erase steps @param stays whether nothing may be done with a disk */
+export async function awaitUnfinished(machine: Machine, settings: Erasing['settings'], stays: (disk: FoundDisk) => boolean): Promise<void> {
   const media = mediaOf(machine);
   const disks = fixedDisksOf(machine.tree).filter((disk) => !media.includes(disk.name) && !stays(disk));
   await Promise.all(
     disks.map(async (disk) => {
       for (const kind of KINDS) await finished(machine, disk.name, kind);
-      if (isScsi(disk.name)) await unlockAfterPowerLoss(disk.name, machine.run, machine.log);
+      if (isAta({ disk, settings })) await unlockAfterPowerLoss(disk.name, machine.run, machine.log);
       if (!isScsi(disk.name) || !withoutMedium(machine, disk)) return;
       // The kernel reads a size when it finds the disk, and does not look again.
       const file = `/sys/block/${blockName(disk)}/device/rescan`;

@@ -14,8 +14,13 @@ import { isReadOnly } from '../disk/guard';
  */
 export async function erasableDisks(host: RaidHost, node: JsonObject, disks: readonly FoundDisk[]): Promise<readonly FoundDisk[]> {
   const erased = await chosenOf(host, node, disks);
+  await refuseProtected(host, erased);
   for (const disk of erased) await releaseHolders(host, disk.name);
   return erased;
+}
+/** A disk that is write-protected by itself is not erased, and says so later. */
+async function refuseProtected(host: RaidHost, disks: readonly FoundDisk[]): Promise<void> {
+  for (const disk of disks) if (!isReadOnly(host.tree, disk)) await (await host.open(disk)).close();
 }
 
 async function chosenOf(host: RaidHost, node: JsonObject, disks: readonly FoundDisk[]): Promise<readonly FoundDisk[]> {
@@ -30,7 +35,7 @@ async function chosenOf(host: RaidHost, node: JsonObject, disks: readonly FoundD
     return disks.filter(({ name }) => !members.has(name) && !staying.has(name) && !untouched.has(name));
   }
   const erased = disks.filter((disk) => !untouched.has(disk.name) && !isArray(disk));
-  for (const disk of erased) if (!isReadOnly(host.tree, disk)) await (await host.open(disk)).close();
+  await refuseProtected(host, erased);
   for (const array of arrays) if (!untouched.has(array.name)) await emptyArray(host, array);
   return erased;
 }

@@ -185,10 +185,13 @@ const MARK = `
  * commits later. The wait is harmless: waiting transactions hold no other contended locks, and changes are rare.
  */
 const SERIALIZE = `SELECT pg_advisory_xact_lock(hashtext('hardware_changes'))`;
-/** Of two registrations at once, the second one waits for the first, and then finds its token. */
+/**
+ * Of two registrations at once, the second one waits for the first, and then finds its token. FOR SHARE waits for a change of the node, whose
+ * instance may end: FOR KEY SHARE would not.
+ */
 const CLAIM = `
-  INSERT INTO hardware (node_uuid, token_hash, token_from, token_made_at)
-  SELECT uuid, $2, 'registration', $3::timestamptz FROM nodes WHERE uuid = $1 AND provision_state = 'active' FOR KEY SHARE
+  INSERT INTO hardware (node_uuid, token_hash, token_from, token_made_at, begun_at)
+  SELECT uuid, $2, 'registration', $3::timestamptz, $3::timestamptz FROM nodes WHERE uuid = $1 AND provision_state = 'active' FOR SHARE
   ON CONFLICT (node_uuid) DO UPDATE SET token_hash = $2, token_from = 'registration', token_made_at = $3::timestamptz
   WHERE hardware.token_hash IS NULL RETURNING node_uuid`;
 const COUNTS = 'SELECT stale, count(*) AS count FROM hardware WHERE received_at IS NOT NULL GROUP BY stale';
@@ -243,7 +246,7 @@ async function findChanges(
 export function hardwareOn(db: Knex, clock: Clock): Hardware {
   const prepared = preparedOn(db);
   const now = (): string => timestamp(clock.now());
-  const rows = () => db<HardwareRow>('hardware');
+  const rows = () => db<HardwareRow & { readonly begun_at: string }>('hardware');
   const findToken = batched<string, HardwareToken | undefined>(async (uuids) => {
     const found = await prepared<HardwareToken>('hardware_tokens', TOKENS, [uuids]);
     const byNode = new Map(found.map((row) => [row.node_uuid, row]));
@@ -268,7 +271,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const token = { token_hash: hash, token_from: from, token_made_at: now() };
       await run(
         rows()
-          .insert({ node_uuid: nodeUuid, ...token })
+          .insert({ node_uuid: nodeUuid, ...token, begun_at: token.token_made_at })
           .onConflict('node_uuid')
           .merge(token),
         { node_uuid: nodeUuid },

@@ -157,9 +157,9 @@ const SET_CLEARED = `
 const SET_EXPIRED = `
   WITH given AS (SELECT DISTINCT node_uuid FROM health_alerts WHERE cleared_at IS NULL AND until <= $1::timestamptz), ${THERE},
   ${cleared('there', 'there.uuid = health_alerts.node_uuid AND health_alerts.until <= $1::timestamptz', `'its time is over'`)}`;
-/** The record of an instance goes with the instance, and that of the next one begins with a new token. */
+/** The record of an instance goes with the instance, and that of the next one begins later. A new or a revoked token changes nothing. */
 const OF_GONE = `health_alerts.of_recorder AND NOT EXISTS (
-    SELECT 1 FROM hardware WHERE hardware.node_uuid = health_alerts.node_uuid AND hardware.token_made_at <= health_alerts.since
+    SELECT 1 FROM hardware WHERE hardware.node_uuid = health_alerts.node_uuid AND hardware.begun_at <= health_alerts.since
   )`;
 const END_OF_INSTANCES = `
   WITH given AS (SELECT DISTINCT node_uuid FROM health_alerts WHERE cleared_at IS NULL AND ${OF_GONE} AND since <= $1::timestamptz), ${THERE},

@@ -1,7 +1,9 @@
+import { AgentError } from '../../model/agent/errors';
 import type { JsonObject } from '../../model/records';
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
+import type { Device } from '../../ramdisk-agent/disk/device';
 import { createPartitions, readPartitions } from '../../ramdisk-agent/disk/partitions';
-import { arraysOf, assembleArrays } from '../../ramdisk-agent/raid/arrays';
+import { arraysOf, assembleArrays, type RaidHost } from '../../ramdisk-agent/raid/arrays';
 import { applyConfiguration, createConfiguration, deleteConfiguration, fatesOf } from '../../ramdisk-agent/raid/configuration';
 import { erasableDisks } from '../../ramdisk-agent/raid/erasable';
 import { isMember } from '../../ramdisk-agent/raid/members';
@@ -274,6 +276,21 @@ describe('on a machine with an array', () => {
     expect((await erasableDisks(made.host, node, usableDisks(made.host.disks(), node))).map(({ name }) => name)).toEqual(names);
     expect(mdadm(made, '--stop')).toEqual(stopped);
   });
+});
+
+it('nothing on the disks is stopped if one of them is protected', async () => {
+  const machine = fakeMachine(
+    { sda: 5 * GiB, sdb: 5 * GiB },
+    { 'sys/block/sda/holders/dm-0': '', 'sys/block/dm-0/dm/name': 'vg-root\n', 'sys/block/dm-0/dm/uuid': 'LVM-1\n' },
+  );
+  const open: RaidHost['open'] = async ({ name }) => {
+    if (name === '/dev/sdb') throw new AgentError('ProtectedDeviceError', name);
+    return { close: async () => {} } as Device;
+  };
+  await expect(erasableDisks({ ...machine.host, open }, { uuid: 'u' }, machine.host.disks())).rejects.toMatchObject({
+    type: 'ProtectedDeviceError',
+  });
+  expect(machine.ran).toEqual([]);
 });
 
 it('the hint volume_name selects an array', async () => {

@@ -1,5 +1,6 @@
 /** What an agent does about sanitize operations and passwords that somebody else left on disks. */
 import { silentLog } from '../../model/log';
+import type { JsonObject } from '../../model/records';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { awaitUnfinished, disksWithoutSize } from '../../ramdisk-agent/erase/unfinished';
 import { tree } from '../../ramdisk-agent/system/tree';
@@ -88,15 +89,26 @@ it.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, Answe
   ['asks nothing more of disks that cannot be asked', { ...SDA, ...NVME }, {}, ['nvme sanitize-log /dev/nvme0n1']],
 ])('%s', async (_, files, answers, expected) => {
   const { ran, machine } = machineWith(files, answers);
-  await awaitUnfinished(machine, () => false);
+  await awaitUnfinished(machine, {}, () => false);
   const asked = (command: string): boolean =>
     command.startsWith('hdparm -I') || (!(command in answers) && command.startsWith('sg_requests'));
   expect(ran.filter((command) => !asked(command))).toEqual(expected);
 });
 
+it('tries no password where the settings do not allow ATA commands', async () => {
+  const locked = security('\tsupported', '\tenabled', '\tlocked', 'not\tfrozen');
+  const tried = async (settings: JsonObject): Promise<boolean> => {
+    const { ran, machine } = machineWith(SDA, { 'hdparm -I /dev/sda': locked });
+    await awaitUnfinished(machine, settings, () => false);
+    return ran.some((command) => command.includes('--security-unlock'));
+  };
+  expect(await tried({})).toBe(true);
+  expect(await tried({ agent_enable_ata_secure_erase: false })).toBe(false);
+});
+
 it('asks nothing of a disk that stays', async () => {
   const { ran, machine } = machineWith(NO_SIZE, { 'sg_requests /dev/sda': FAILED });
-  await awaitUnfinished(machine, ({ name }) => name === '/dev/sda');
+  await awaitUnfinished(machine, {}, ({ name }) => name === '/dev/sda');
   expect(ran).toEqual([]);
 });
 

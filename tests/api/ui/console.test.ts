@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttp, type Server as HttpServer } from 'node:http';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
+import { WebSocket as OtherWebSocket, WebSocketServer } from 'ws';
 import type { AuditEntry } from '../../../api/http/audit';
 import { Unauthenticated } from '../../../api/http/errors';
 import { createConsoleBridge } from '../../../api/ui/console';
@@ -27,6 +28,8 @@ let identify: (() => void)[];
 let allowed: readonly string[];
 let info: Readonly<Record<string, string>> | null;
 let localPort: number | undefined;
+/** The WebSocket to another process, where the console is. */
+let elsewhere: OtherWebSocket | undefined;
 let stopping: AbortController;
 let wake: () => void;
 /** Ends the waits of the clock. */
@@ -55,6 +58,7 @@ beforeEach(async () => {
   await once(line, 'listening');
   info = { type: 'socat', url: `tcp://127.0.0.1:${portOf(line)}` };
   localPort = portOf(line);
+  elsewhere = undefined;
   server = createHttp((_, response) => void response.end('no console'));
   const bridge = createConsoleBridge({
     options,
@@ -82,6 +86,7 @@ beforeEach(async () => {
     },
     conductor: { consoleInfo: async () => info },
     localConsole: async () => localPort,
+    connect: async () => elsewhere,
     clock: {
       now: () => now,
       sleep: (_, signal) =>
@@ -305,4 +310,29 @@ it('stops reading from the conductor while the browser does not read', async () 
   await until('the line waits', () => lines[0]!.writableLength > 32 << 20);
   raw.destroy();
   await untilNoLine();
+});
+
+it('ends when the process that has the console answers no more', async () => {
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false });
+  await once(sockets, 'listening');
+  const opened = once(sockets, 'connection') as Promise<[OtherWebSocket]>;
+  elsewhere = new OtherWebSocket(`ws://127.0.0.1:${(sockets.address() as AddressInfo).port}`);
+  elsewhere.once('open', () => elsewhere!.pause());
+  const [[there]] = await Promise.all([opened, once(elsewhere, 'open')]);
+  there.send('login: ');
+  const made = await connected();
+  const pinged = once(there, 'ping');
+  sleeps.splice(0).forEach((end) => end());
+  await pinged;
+  // When these have come, the browser has answered its own ping.
+  const said = once(there, 'message');
+  there.send('more');
+  await until('more', () => made.text.endsWith('more'));
+  made.socket.send('x');
+  await said;
+  await until('the next waits', () => sleeps.length >= 2);
+  sleeps.splice(0).forEach((end) => end());
+  await until('the end', () => made.end !== undefined);
+  expect(made.end).toEqual({ code: 1000, reason: 'The console was disconnected.' });
+  await new Promise((done) => sockets.close(done));
 });

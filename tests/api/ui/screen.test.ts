@@ -282,6 +282,18 @@ it('a user has at most half of the screens of a process', async () => {
   });
 });
 
+it('the page and the port of screens have one limit', async () => {
+  await start({ 'vnc.max_screens': 1 });
+  const ofPage = await connected();
+  expect(await endOfScreen(client(byToken(TOKEN)))).toMatchObject({ code: 1006 });
+  ofPage.socket.close();
+  await until('a place', async () => {
+    const made = client(byToken(TOKEN));
+    await until('an answer', () => made.end !== undefined || made.bytes.length > 0);
+    return made.end === undefined;
+  });
+});
+
 it('says why a screen cannot be shown, and names the page of a BMC', async () => {
   await start();
   opens = async () => {

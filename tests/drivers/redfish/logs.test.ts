@@ -133,3 +133,18 @@ it('reads what entries say of parts', async () => {
     { source: 'log', kind: 'processor', subject: 'Processor', states: [] },
   ]);
 });
+
+it('what is no entry in a log of a BMC is left out', async () => {
+  add();
+  const { positions } = await read();
+  add();
+  const { reply } = service;
+  service.reply = (...given) => {
+    const answer = reply(...given);
+    const { Members: members } = ((typeof answer === 'object' && answer.body) || {}) as { Members?: unknown[] };
+    members?.push(null, 'x');
+    return answer;
+  };
+  const first = await read(positions);
+  expect(subjects(first)).toEqual(['2']);
+});

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HardwareChange } from '../../../model/hardware-records';
+import type { ProvisionState } from '../../../model/states';
 import { useDatabase } from '../../support/database';
 
 const database = useDatabase();
@@ -50,6 +51,23 @@ it('changes are not listed while an earlier transaction is open, so that no numb
   await first.end();
   await second;
   expect((await store().hardware.changes({ limit: 10 })).map(({ key }) => key)).toEqual(['A', 'B']);
+});
+
+it('no recorder registers for a node whose instance ends meanwhile', async () => {
+  const { uuid } = await store().nodes.create({ uuid: randomUUID(), driver: 'fake-hardware' });
+  const become = (state: ProvisionState, inside = store()): Promise<unknown> => inside.nodes.update(uuid, { provision_state: state });
+  await become('deleting');
+  await become('active');
+  const ending = held(async (inside) => {
+    await become('deleting', inside);
+    await become('available', inside);
+  });
+  await ending.isBegun;
+  const claim = store().hardware.claimToken(uuid, 'hash');
+  await untilWaiting(1);
+  await ending.end();
+  expect(await claim).toBe(false);
+  expect(await store().hardware.findToken(uuid)).toBeUndefined();
 });
 
 it('a node can be removed while its recorder pushes, without a deadlock', async () => {

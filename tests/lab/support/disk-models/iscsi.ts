@@ -1,7 +1,6 @@
 /** An iSCSI target (RFC 7143) for models of disks: each name has one, at LUN 0. QEMU hands a machine's commands on to it as they are. */
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { Socket } from 'node:net';
+import { startLocalServer, type LocalServer } from './local-server';
 
 export interface ScsiAnswer {
   readonly status: number;
@@ -156,23 +155,5 @@ function serve(socket: Socket, diskOf: (name: string) => ScsiDisk | undefined): 
   });
 }
 
-export interface IscsiModel {
-  readonly port: number;
-  close(): Promise<void>;
-}
-export async function startIscsiModel(disks: ReadonlyMap<string, ScsiDisk>): Promise<IscsiModel> {
-  const sockets = new Set<Socket>();
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
-    serve(socket, (name) => disks.get(name));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((closed) => server.close(closed));
-    },
-  };
-}
+export const startIscsiModel = (disks: ReadonlyMap<string, ScsiDisk>): Promise<LocalServer> =>
+  startLocalServer((socket) => serve(socket, (name) => disks.get(name)));

@@ -1,6 +1,6 @@
 /** An NVMe subsystem over TCP (NVMe base specification 2.0, TCP transport 1.0) with a controller, a namespace, Sanitize and Format NVM. */
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { startLocalServer, type LocalServer } from './local-server';
 import type { Work } from './work';
 
 export interface NvmeModel {
@@ -242,19 +242,5 @@ function serve(socket: Socket, model: NvmeModel, name: string): void {
   });
 }
 
-export async function startNvmeModel(model: NvmeModel, name: string): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const sockets = new Set<Socket>();
-  const server = createServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
-    serve(socket, model, name);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((closed) => server.close(closed));
-    },
-  };
-}
+export const startNvmeModel = (model: NvmeModel, name: string): Promise<LocalServer> =>
+  startLocalServer((socket) => serve(socket, model, name));
