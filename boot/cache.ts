@@ -92,6 +92,8 @@ interface CacheEntry {
   touchedAt: number;
   checkedAt: number;
   failure?: Error;
+  /** Whether the content is the same under another stamp, while it is read. */
+  comparing?: Promise<boolean>;
   /** Emits `more` when bytes arrived or the download ended. */
   readonly progress: EventEmitter;
 }
@@ -105,6 +107,11 @@ const TIMEOUTS = { headersMs: 30_000, bodyMs: 60_000 };
 /** A download that breaks off continues so often. */
 const RESUMPTIONS = 4;
 const RESUMPTION_PAUSE_MS = 1000;
+/**
+ * A slower server fails after the first minute: its download would take a place and room that others need. The timeouts above do not end it,
+ * if single bytes arrive again and again.
+ */
+const SLOWEST = { bytesPerSecond: 4096, afterMs: 60_000 };
 /** The digest of files for which no hash is known. */
 const OWN_DIGEST = 'sha256';
 const MIB = 2 ** 20;
@@ -200,6 +207,12 @@ async function* continuing(
   }
 }
 
+/** Throws an Error for a download that is too slow. */
+function checkSpeed({ received }: CacheEntry, ms: number): void {
+  if (ms > SLOWEST.afterMs && received < (ms / 1000) * SLOWEST.bytesPerSecond)
+    throw new Error(`the server sent ${received} bytes in ${Math.round(ms / 1000)} seconds`);
+}
+
 /** Never rejects: the error is stored in the entry for its readers. */
 async function download(
   state: CacheState,
@@ -207,9 +220,11 @@ async function download(
   file: Awaited<ReturnType<typeof openSparse>>,
   entry: CacheEntry,
 ): Promise<void> {
-  const { folder, log } = state.setup;
+  const { folder, log, clock } = state.setup;
   const { signal } = state.closing;
   const { metadata } = entry;
+  const moment = (): number => clock.monotonic?.() ?? clock.now();
+  const start = moment();
   const where = { url: loggableUrl(metadata.url), bytes: metadata.size };
   const expected = upstream.digest;
   const hash = createHash(expected?.algorithm ?? OWN_DIGEST);
@@ -225,6 +240,7 @@ async function download(
       }
       await file.write(chunk);
       entry.received += chunk.length;
+      if (!isComplete(entry)) checkSpeed(entry, moment() - start);
       entry.progress.emit('more');
     }
     if (!isComplete(entry)) throw new Error(`the connection ended after ${entry.received} bytes`);
@@ -335,6 +351,18 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
   }
 }
 
+/** Whether a file with another stamp has the content. Copied with the state directory, for example, it has. */
+async function compare(
+  { setup: { folder } }: CacheState,
+  entry: CacheEntry,
+  { handle, proof, stamp }: { readonly handle: FileHandle; readonly proof: Proof; readonly stamp: string },
+): Promise<boolean> {
+  if (!(await hasDigest(handle, proof.digest))) return false;
+  entry.proof = { ...proof, stamp };
+  await storeMetadata(folder, entry.metadata, entry.proof, entry.usedAt);
+  return true;
+}
+
 /** Opens the file of an entry. Undefined: it was changed on the disk, and is removed. */
 async function openUnchanged(state: CacheState, entry: CacheEntry): Promise<FileHandle | undefined> {
   const { folder, log } = state.setup;
@@ -349,12 +377,9 @@ async function openUnchanged(state: CacheState, entry: CacheEntry): Promise<File
     if (!handle || !proof) return handle ?? (await removeEntry(state, entry), undefined);
     const stamp = await stampOf(handle);
     if (stamp === proof.stamp) return handle;
-    // Copied with the state directory, for example: the content counts.
-    if (await hasDigest(handle, proof.digest)) {
-      entry.proof = { ...proof, stamp };
-      await storeMetadata(folder, metadata, entry.proof, entry.usedAt);
-      return handle;
-    }
+    // All readers at a time wait for one comparison.
+    entry.comparing ??= compare(state, entry, { handle, proof, stamp }).finally(() => delete entry.comparing);
+    if (await entry.comparing) return handle;
     log.warn('HTTP boot: a file of the image cache was changed on the disk, and is downloaded again', { url: loggableUrl(metadata.url) });
     await removeEntry(state, entry);
   } catch (error) {
