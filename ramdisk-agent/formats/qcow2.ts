@@ -6,7 +6,7 @@ import { constants, inflateRawSync } from 'node:zlib';
 import { openZstd, type Zstd } from '../system/zstd';
 import { incompatibleFeatures, QCOW2_HEADER_LENGTH, qcow2Refusal } from '../../wire/images/qcow2';
 import type { ImageWriter, Sink } from '../disk/image';
-import { type FileRange, rangesWriter } from './ranges';
+import { type FileRange, MAX_RANGES, rangesWriter, tooManyTables } from './ranges';
 
 interface Header {
   readonly clusterSize: number;
@@ -41,8 +41,9 @@ function headerRange(sink: Sink): FileRange {
         const tables: FileRange[] = [];
         for (let index = 0; index < header.l1Entries && index * covers < header.size; index++) {
           const offset = hostOffset(bytes.readUInt32BE(index * 8), bytes.readUInt32BE(index * 8 + 4));
-          if (offset > 0) tables.push(l2Range(header, offset, index * covers));
-          else await sink.zero(index * covers, Math.min(covers, header.size - index * covers));
+          if (offset > 0) {
+            if (tables.push(l2Range(header, offset, index * covers)) > MAX_RANGES) throw tooManyTables();
+          } else await sink.zero(index * covers, Math.min(covers, header.size - index * covers));
         }
         return tables;
       },
@@ -57,7 +58,7 @@ function headerRange(sink: Sink): FileRange {
         for (const run of clusters.zeros) await sink.zero(run.start, run.length);
         const size = clusters.order.length * BYTES_PER_ENTRY;
         tableBytes += size;
-        if (tableBytes > MAX_TABLES) throw new Error('the tables of the image do not fit into memory');
+        if (tableBytes > MAX_TABLES) throw tooManyTables();
         return nextCluster(header, clusters, 0, () => (tableBytes -= size));
       },
     };

@@ -25,8 +25,11 @@ interface Run {
 }
 /** Bytes of a run that are in memory at a time. */
 const PIECE = 2 ** 20;
-/** The most runs of a table. */
+/** The most runs in memory, of all tables that are known and not yet copied. */
 const MAX_RUNS = 2 ** 20;
+/** The most tables that one table may name: those of 8 TiB in grains of 64 KiB. */
+export const MAX_RANGES = 2 ** 18;
+export const tooManyTables = (): Error => new Error('the tables of the image do not fit into memory');
 
 /** A part of the disk, and where the file has its bytes; null: zeros. */
 export interface Part {
@@ -45,26 +48,38 @@ function joined(runs: readonly Run[]): readonly Run[] {
   }
   return result;
 }
-/** Writes the zeros of a table's parts, which are in the order of the disk, and returns the ranges of the others. */
-export async function lay(sink: Sink, parts: Iterable<Part>): Promise<readonly FileRange[]> {
-  const runs: Run[] = [];
-  let zeros = { start: 0, length: 0 };
-  for (const { to, length, from } of parts) {
-    if (from !== null) {
-      if (runs.push({ from, to, length }) > MAX_RUNS) throw new Error('the tables of the image do not fit into memory');
-    } else if (zeros.start + zeros.length === to) zeros.length += length;
-    else {
-      if (zeros.length > 0) await sink.zero(zeros.start, zeros.length);
-      zeros = { start: to, length };
+type Lay = (parts: Iterable<Part>) => Promise<readonly FileRange[]>;
+/**
+ * Returns a function that writes the zeros of a table's parts, which are in the order of the disk, and returns the ranges of the others. Many
+ * tables may be at one place of the file, so the bound is for all of them together.
+ */
+export function layOn(sink: Sink): Lay {
+  let held = 0;
+  return async (parts) => {
+    const runs: Run[] = [];
+    let zeros = { start: 0, length: 0 };
+    for (const { to, length, from } of parts) {
+      if (from !== null) {
+        if (held + runs.push({ from, to, length }) > MAX_RUNS) throw tooManyTables();
+      } else if (zeros.start + zeros.length === to) zeros.length += length;
+      else {
+        if (zeros.length > 0) await sink.zero(zeros.start, zeros.length);
+        zeros = { start: to, length };
+      }
     }
-  }
-  if (zeros.length > 0) await sink.zero(zeros.start, zeros.length);
-  return copying(sink, joined(runs));
+    if (zeros.length > 0) await sink.zero(zeros.start, zeros.length);
+    const copied = joined(runs);
+    held += copied.length;
+    return copying(sink, copied, () => (held -= copied.length));
+  };
 }
 /** Copies runs, which are in the order of the file, piece by piece. */
-function copying(sink: Sink, runs: readonly Run[], at = 0, done = 0): readonly FileRange[] {
+function copying(sink: Sink, runs: readonly Run[], over: () => void, at = 0, done = 0): readonly FileRange[] {
   const run = runs[at];
-  if (!run) return [];
+  if (!run) {
+    over();
+    return [];
+  }
   const length = Math.min(PIECE, run.length - done);
   return [
     {
@@ -73,7 +88,7 @@ function copying(sink: Sink, runs: readonly Run[], at = 0, done = 0): readonly F
       isWhole: true,
       async take(bytes) {
         await sink.write(bytes, run.to + done);
-        return done + length < run.length ? copying(sink, runs, at, done + length) : copying(sink, runs, at + 1);
+        return done + length < run.length ? copying(sink, runs, over, at, done + length) : copying(sink, runs, over, at + 1);
       },
     },
   ];

@@ -1,7 +1,7 @@
 /** Writes a VHD image (Microsoft, Virtual Hard Disk Image Format Specification 1.0) to a disk while it arrives. */
 import { readVhdFooter, readVhdHeader, VHD_FOOTER, VHD_HEADER } from '../../wire/images/vhd';
 import { type ImageWriter, rawWriter, type Sink } from '../disk/image';
-import { lay, type Part, rangesWriter } from './ranges';
+import { layOn, type Part, rangesWriter } from './ranges';
 
 const refuse = (reason: string): Error => new Error(`the vhd image cannot be used: ${reason}`);
 const sound = <T>(value: T | string): T => {
@@ -39,7 +39,7 @@ const dynamicVhdWriter = (sink: Sink): ImageWriter =>
             const { tableOffset, blockSize } = sound(readVhdHeader(header, size));
             const length = Math.ceil(size / blockSize) * 4;
             if (length > MAX_TABLE) throw refuse('its block allocation table makes no sense');
-            return [{ offset: tableOffset, length, take: (table) => lay(sink, partsOf(table, size, blockSize)) }];
+            return [{ offset: tableOffset, length, take: (table) => layOn(sink)(partsOf(table, size, blockSize)) }];
           },
         },
       ];

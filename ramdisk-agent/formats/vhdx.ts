@@ -1,7 +1,7 @@
 /** Writes a VHDX image ([MS-VHDX]), fixed or dynamic, to a disk while it arrives. */
 import { readVhdxMetadata, readVhdxRegions, VHDX_HEADERS, vhdxMetadataLength } from '../../wire/images/vhdx';
 import type { ImageWriter, Sink } from '../disk/image';
-import { type FileRange, lay, type Part, rangesWriter } from './ranges';
+import { type FileRange, layOn, type Part, rangesWriter } from './ranges';
 
 const refuse = (reason: string): Error => new Error(`the vhdx image cannot be used: ${reason}`);
 const sound = <T>(value: T | string): T => {
@@ -47,7 +47,7 @@ export const vhdxWriter = (sink: Sink): ImageWriter =>
       const found: { disk?: Disk; table?: Buffer } = {};
       const blocks = async (): Promise<readonly FileRange[]> => {
         const { disk, table } = found;
-        return disk && table ? lay(sink, partsOf(table, disk)) : [];
+        return disk && table ? layOn(sink)(partsOf(table, disk)) : [];
       };
       const metadata: FileRange = {
         offset: regions.metadata.offset,

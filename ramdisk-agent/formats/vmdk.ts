@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import { readVmdkHeader, SECTOR, vmdkRefusal, type VmdkHeader } from '../../wire/images/vmdk';
 import type { ImageWriter, Sink } from '../disk/image';
-import { type FileRange, lay, type Part, rangesWriter } from './ranges';
+import { type FileRange, layOn, MAX_RANGES, type Part, rangesWriter, tooManyTables } from './ranges';
 
 const inflated = promisify(inflate) as (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 const [END, TABLE, DIRECTORY, FOOTER] = [0, 1, 2, 3] as const;
@@ -91,16 +91,17 @@ function sparseRange(sink: Sink, header: VmdkHeader): FileRange {
   const count = Math.ceil(header.size / covers);
   if (header.directory === null) throw refuse('its grain directory is in a footer');
   if (count * 4 > MAX_DIRECTORY) throw refuse('its header makes no sense');
+  const lay = layOn(sink);
   const table = (offset: number, start: number): FileRange => ({
     offset,
     length: header.entriesPerTable * 4,
-    take: (bytes) => lay(sink, parts(bytes, start)),
+    take: (bytes) => lay(parts(bytes, start)),
   });
-  function* parts(bytes: Buffer | null, start: number): Generator<Part> {
+  function* parts(bytes: Buffer, start: number): Generator<Part> {
     for (let index = 0; index < header.entriesPerTable; index++) {
       const to = start + index * header.grainSize;
       if (to >= header.size) return;
-      const sector = bytes?.readUInt32LE(index * 4) ?? 0;
+      const sector = bytes.readUInt32LE(index * 4);
       const isZero = sector === 0 || (sector === 1 && header.zeroGrains);
       yield { to, length: Math.min(header.grainSize, header.size - to), from: isZero ? null : sector * SECTOR };
     }
@@ -112,8 +113,9 @@ function sparseRange(sink: Sink, header: VmdkHeader): FileRange {
       const ranges: FileRange[] = [];
       for (let index = 0; index < count; index++) {
         const sector = bytes.readUInt32LE(index * 4);
-        if (sector === 0) await lay(sink, parts(null, index * covers));
-        else ranges.push(table(sector * SECTOR, index * covers));
+        const start = index * covers;
+        if (sector === 0) await sink.zero(start, Math.min(covers, header.size - start));
+        else if (ranges.push(table(sector * SECTOR, start)) > MAX_RANGES) throw tooManyTables();
       }
       return ranges;
     },

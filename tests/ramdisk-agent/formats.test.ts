@@ -6,7 +6,7 @@ import { contentOf } from '../../ramdisk-agent/formats/content';
 import { writerFor } from '../../ramdisk-agent/formats/writers';
 import { unpackHead } from '../../wire/compression/unpack';
 import { formatsOf, HEAD_LENGTH } from '../../wire/images/inspection';
-import { descriptor, dynamicVhd, fixedVhd, vhdFooter, vhdx, vmdkSparse, vmdkStream } from './image-builders';
+import { descriptor, dynamicVhd, fixedVhd, vhdFooter, vhdx, vmdkHeader, vmdkSparse, vmdkStream } from './image-builders';
 import { isFull } from './support';
 
 const [KIB, MIB] = [2 ** 10, 2 ** 20];
@@ -98,6 +98,36 @@ it('a fixed VHD whose footer names another size is refused', async () => {
   await expect(write(Buffer.concat([DISK, vhdFooter(DISK.length - 512, 2)]), memory(), 64 * KIB, 'vhd')).rejects.toThrow(
     /footer does not match/,
   );
+});
+describe('tables that would fill the memory', () => {
+  const SMALLEST = 8;
+  /** A disk of that size that keeps nothing. */
+  const empty = (size: number): Sink => ({ size, write: async () => {}, zero: async () => {} });
+  it('are refused if a VMDK names one table again and again', async () => {
+    const tables = 2 ** 13;
+    const sectors = tables * 512 * SMALLEST;
+    const text = descriptor('monolithicSparse', sectors);
+    const head = vmdkHeader({ text, sectors, isStream: false, directory: 21n, overhead: 21 });
+    head.writeBigUInt64LE(BigInt(SMALLEST), 20);
+    const [directory, table] = [Buffer.alloc(tables * 4), Buffer.alloc(2048)];
+    for (let at = 0; at < directory.length; at += 4) directory.writeUInt32LE(21 + directory.length / 512, at);
+    // Backwards, so that no grain continues another.
+    for (let at = 0; at < table.length; at += 4) table.writeUInt32LE(100_000 - at * SMALLEST, at);
+    await expect(write(Buffer.concat([head, directory, table]), empty(sectors * 512))).rejects.toThrow(/tables of the image do not fit/);
+  });
+  it('are refused if a qcow2 image has too many', async () => {
+    const entries = 2 ** 18 + 1;
+    const head = Buffer.alloc(512);
+    head.write('QFI\xfb', 'latin1');
+    head.writeUInt32BE(2, 4);
+    head.writeUInt32BE(9, 20);
+    head.writeBigUInt64BE(BigInt(entries * 64 * 512), 24);
+    head.writeUInt32BE(entries, 36);
+    head.writeBigUInt64BE(512n, 40);
+    const table = Buffer.alloc(entries * 8);
+    for (let at = 0; at < table.length; at += 8) table.writeBigUInt64BE(2n ** 30n, at);
+    await expect(write(Buffer.concat([head, table]), empty(2 ** 40))).rejects.toThrow(/tables of the image do not fit/);
+  });
 });
 it('formats without a writer', () => {
   expect(['vdi', 'qed', 'luks', 'toString'].map((format) => writerFor(memory(), format, null))).toEqual(Array(4).fill(undefined));
