@@ -42,6 +42,7 @@ export const OWN_FILES = [
   'pxe.ipxe_config_template',
   'pxe.pxe_config_template',
   'pxe.uefi_pxe_config_template',
+  'pxe.pxe_config_template_by_arch',
   'pxe.ipxe_boot_script',
   'pxe.initial_grub_template',
   'boot.cert_file',

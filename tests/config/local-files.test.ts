@@ -12,7 +12,7 @@ const given = (changes: Partial<LoadedOptions>): LoadedOptions => ({ ...loadOpti
 
 const rows: readonly OptionRow[] = OPTIONS;
 const PATH =
-  /(?:file|files|dir|dirs|directory|path|paths|root|socket|kernel|ramdisk|bootloader|image|bin|c32|verify_ca|machines|step_log|accelerators|rules)(?:_by_arch)?$/;
+  /(?:file|files|dir|dirs|directory|path|paths|root|socket|kernel|ramdisk|bootloader|image|bin|c32|verify_ca|machines|step_log|accelerators|rules|template|boot_script)(?:_by_arch)?$/;
 /** Options that look like paths, and that no user must be kept from → why. */
 const NEITHER: Readonly<Record<string, string>> = {
   'DEFAULT.state_path': 'other options name what is in it',
