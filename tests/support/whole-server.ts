@@ -34,6 +34,8 @@ export interface WholeServer {
   order(uuid: string, target: string, more?: Readonly<Record<string, unknown>>): Promise<void>;
   /** Waits until the node has this state; throws with the reason when it rests in another one. */
   reach(uuid: string, state: string): Promise<Readonly<Record<string, unknown>>>;
+  /** Brings a node from enroll to available. */
+  provide(uuid: string): Promise<void>;
   /** instance_info with the image to deploy. */
   deployable(more?: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
   /** Stops the server and starts it again on the same database and ports. */
@@ -110,6 +112,22 @@ export async function startWholeServer(
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
+  const order: WholeServer['order'] = async (uuid, target, more = {}) => {
+    await must('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
+  };
+  const reach: WholeServer['reach'] = async (uuid, state) => {
+    const end = Date.now() + NEVER_MS;
+    let pauseMs = SHORTEST_PAUSE_MS;
+    for (;;) {
+      const node = await must('GET', `/v1/nodes/${uuid}`);
+      const now = node['provision_state'] as string;
+      if (now === state && node['reservation'] === null) return node;
+      const wrong = now !== state && RESTING.test(now) && node['reservation'] === null && node['last_error'] !== null;
+      if (wrong || Date.now() > end) throw new Error(`${uuid} is ${now}, not ${state}: ${String(node['last_error'])}`);
+      await delay(pauseMs);
+      if (RESTING.test(state)) pauseMs = Math.min(MAX_PAUSE_MS, pauseMs + SHORTEST_PAUSE_MS);
+    }
+  };
   return {
     get server() {
       return server;
@@ -129,21 +147,13 @@ export async function startWholeServer(
       for (const mac of machine.macs) await must('POST', '/v1/ports', { node_uuid: node['uuid'], address: mac });
       return node['uuid'] as string;
     },
-    order: async (uuid, target, more = {}) => {
-      await must('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
-    },
-    reach: async (uuid, state) => {
-      const end = Date.now() + NEVER_MS;
-      let pauseMs = SHORTEST_PAUSE_MS;
-      for (;;) {
-        const node = await must('GET', `/v1/nodes/${uuid}`);
-        const now = node['provision_state'] as string;
-        if (now === state && node['reservation'] === null) return node;
-        const wrong = now !== state && RESTING.test(now) && node['reservation'] === null && node['last_error'] !== null;
-        if (wrong || Date.now() > end) throw new Error(`${uuid} is ${now}, not ${state}: ${String(node['last_error'])}`);
-        await delay(pauseMs);
-        if (RESTING.test(state)) pauseMs = Math.min(MAX_PAUSE_MS, pauseMs + SHORTEST_PAUSE_MS);
-      }
+    order,
+    reach,
+    provide: async (uuid) => {
+      await order(uuid, 'manage');
+      await reach(uuid, 'manageable');
+      await order(uuid, 'provide');
+      await reach(uuid, 'available');
     },
     deployable: (more = {}) => ({
       image_source: image.url,

@@ -27,13 +27,7 @@ const set = (uuid: string, path: string, value: unknown) => whole.call('PATCH', 
 async function deploying(at: number): Promise<{ readonly uuid: string; readonly machine: WholeServer['fleet']['machines'][number] }> {
   const machine = whole.fleet.machines[at]!;
   const uuid = await whole.enrol(machine, { automated_clean: false });
-  for (const [verb, state] of [
-    ['manage', 'manageable'],
-    ['provide', 'available'],
-  ] as const) {
-    await whole.order(uuid, verb);
-    await whole.reach(uuid, state);
-  }
+  await whole.provide(uuid);
   machine.control.behave({ neverCalls: true });
   expect(await set(uuid, '/instance_info', whole.deployable())).toMatchObject({ status: 200 });
   await whole.order(uuid, 'active');

@@ -14,13 +14,7 @@ let next = 0;
 /** A node in the state available. */
 async function availableNode(): Promise<string> {
   const uuid = await whole.enrol(whole.fleet.machines[next]!, { automated_clean: false, name: `node-${next++}` });
-  for (const [verb, state] of [
-    ['manage', 'manageable'],
-    ['provide', 'available'],
-  ] as const) {
-    await whole.order(uuid, verb);
-    await whole.reach(uuid, state);
-  }
+  await whole.provide(uuid);
   return uuid;
 }
 const DAY_MS = 86_400_000;

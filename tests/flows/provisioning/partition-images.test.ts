@@ -8,13 +8,7 @@ let uuid: string;
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), { machines: 1 });
   uuid = await whole.enrol(whole.fleet.machines[0]!, { automated_clean: false, properties: { local_gb: 18 } });
-  for (const [verb, state] of [
-    ['manage', 'manageable'],
-    ['provide', 'available'],
-  ] as const) {
-    await whole.order(uuid, verb);
-    await whole.reach(uuid, state);
-  }
+  await whole.provide(uuid);
 });
 afterAll(() => whole.close(), 30_000);
 

@@ -49,13 +49,7 @@ async function active(at: number, more: Readonly<Record<string, unknown>> = {}):
   const { driver_info: info = {}, ...rest } = more;
   const uuid = await whole.enrol(whole.fleet.machines[at]!, { automated_clean: false, ...rest });
   for (const [key, value] of Object.entries(info as object)) await set(uuid, `/driver_info/${key}`, value);
-  for (const [verb, state] of [
-    ['manage', 'manageable'],
-    ['provide', 'available'],
-  ] as const) {
-    await whole.order(uuid, verb);
-    await whole.reach(uuid, state);
-  }
+  await whole.provide(uuid);
   await set(uuid, '/instance_info', whole.deployable());
   await whole.order(uuid, 'active');
   await whole.reach(uuid, 'active');
