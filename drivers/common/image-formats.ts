@@ -1,8 +1,10 @@
 /** The format of an image, by its first bytes: an unsafe image is refused before its machine is touched. */
+import { addAbortSignal } from 'node:stream';
 import { Fault, reasonOf } from '../../model/errors';
 import { HEAD_LENGTH, judge, neededFor, wrapperOf } from '../../wire/images/inspection';
 import { unpackHead } from '../../wire/compression/unpack';
 import type { Services } from '../../wire/keystone/services';
+import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 import type { Task } from '../interfaces';
 import type { GlanceTask } from './glance-images';
 import { type ImageSource, readPart } from './images';
@@ -18,7 +20,10 @@ const UNKNOWN: Inspected = { format: undefined, refusal: undefined };
 
 async function glancePart(task: GlanceTask, id: string, offset: number, length: number): Promise<Buffer> {
   const headers = { 'accept-encoding': 'identity', range: `bytes=${offset}-${offset + length - 1}` };
-  const { status, body } = await task.connections.services.glance.stream(`/images/${id}/file`, headers, task.signal);
+  // As for a web server, for the whole part: single bytes may arrive again and again.
+  const signal = timeoutSignal(task.options['DEFAULT.webserver_connection_timeout'] * 1000, task.signal);
+  const { status, body } = await task.connections.services.glance.stream(`/images/${id}/file`, headers, signal);
+  addAbortSignal(signal, body);
   try {
     if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`Glance answers ${status}`);
     const parts: Buffer[] = [];
@@ -73,7 +78,8 @@ async function inspected(source: ImageSource, declared: string | null, task: Ins
   const earlier = known.get(key);
   if (earlier) {
     // Who looked first may have been interrupted.
-    const shared = await earlier.found.catch(() => undefined);
+    const shared = await unlessAborted(earlier.found, task.signal).catch(() => undefined);
+    task.signal.throwIfAborted();
     if (shared) return shared;
   }
   const found = look(source, declared, task);

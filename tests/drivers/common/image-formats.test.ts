@@ -184,4 +184,36 @@ describe('an image of Glance', () => {
   it('that Glance does not give is left to the agent', async () => {
     expect(await inspectImage(source, 'raw', glanceWith(good, 404))).toBeUndefined();
   });
+  describe('that Glance never ends', () => {
+    const stalled = (options: Partial<Options>) => {
+      const glance: Partial<ServiceClient> = {
+        stream: async () => ({
+          status: 206,
+          headers: {},
+          body: new Readable({
+            read() {
+              this.push('x');
+              // Further bytes do not come.
+              this._read = () => {};
+            },
+          }),
+        }),
+      };
+      const task = taskWith(options);
+      return { ...task, connections: { ...task.connections, services: { ...task.connections.services, glance: glance as ServiceClient } } };
+    };
+    it('is left to the agent after a time', async () => {
+      expect(await inspectImage(source, 'raw', stalled({ 'DEFAULT.webserver_connection_timeout': 0.05 }))).toBeUndefined();
+    });
+    it('does not hold another deployment of it that is aborted', async () => {
+      const first = new AbortController();
+      const second = new AbortController();
+      const task = stalled({});
+      const [held, other] = [first, second].map(({ signal }) => inspectImage(source, 'raw', { ...task, signal }));
+      second.abort(new Error('aborted'));
+      await expect(other).rejects.toThrow('aborted');
+      first.abort(new Error('also aborted'));
+      await expect(held).rejects.toThrow('also aborted');
+    });
+  });
 });
