@@ -143,18 +143,24 @@ async function removeEntry({ setup, entries }: CacheState, entry: CacheEntry): P
 const outstanding = ({ entries }: CacheState): number =>
   [...entries.values()].reduce((sum, { metadata, received }) => sum + metadata.size - received, 0);
 
-/** Removes old files until the new one fits. Open readers of a removed file can continue. */
+/** Removes old files until the new one fits; none if it would not fit without all of them. Open readers of a removed file can continue. */
 async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> {
   const { entries } = state;
   const { folder, maxBytes, log } = state.setup;
   const bytes = newEntry.metadata.size;
   if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes exceed the size of the image cache (${maxBytes})`);
-  let total = 0;
-  for (const { metadata } of entries.values()) total += metadata.size;
+  const sizeOf = (some: Iterable<CacheEntry>): number => [...some].reduce((sum, { metadata }) => sum + metadata.size, 0);
+  let total = sizeOf(entries.values());
   const free = (): Promise<number> => state.setup.freeBytes(folder);
   let room = await free();
+  /** @param more bytes that files take which can be removed */
+  const check = (more: number): void => {
+    if (total - more > maxBytes) throw new UpstreamError('the image cache is full of files that are still downloading');
+    if (room + more < outstanding(state)) throw diskFull(folder, outstanding(state), room);
+  };
   const isEnough = (): boolean => total <= maxBytes && room >= outstanding(state);
   const complete = [...entries.values()].filter((entry) => entry !== newEntry && isComplete(entry));
+  check(sizeOf(complete));
   for (const entry of complete.sort((a, b) => a.usedAt - b.usedAt)) {
     if (isEnough()) return;
     total -= entry.metadata.size;
@@ -162,14 +168,13 @@ async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> 
     room = await free();
     log.info('HTTP boot: removed from the image cache', { url: loggableUrl(entry.metadata.url), bytes: entry.metadata.size });
   }
-  if (total > maxBytes) throw new UpstreamError('the image cache is full of files that are still downloading');
-  if (isEnough()) return;
-  const needed = outstanding(state);
-  throw new UpstreamError(
+  check(0);
+}
+const diskFull = (folder: string, needed: number, room: number): UpstreamError =>
+  new UpstreamError(
     `the disk of the image cache is full: ${needed} bytes are required, and ${room} are free`,
     `Disk volume where '${folder}' is located doesn't have enough disk space. Required ${Math.ceil(needed / MIB)} MiB, only ${Math.floor(room / MIB)} MiB available space present.`,
   );
-}
 
 /** Removes the files that nobody used for long. */
 async function removeOld(state: CacheState): Promise<void> {

@@ -263,6 +263,15 @@ describe('the disk is full', () => {
     });
     expect(stored()).toEqual([]);
   });
+  it('files stay if their removal would not make enough room', async () => {
+    await open({ freeBytes: async () => 1_000_000 });
+    await check('a');
+    await check('b');
+    await settled(2);
+    files['huge'] = Buffer.alloc(9 * MIB);
+    await expect(cache!.open(`${base}/huge`)).rejects.toThrow(/9437184 bytes are required, and 1000000 are free/);
+    await settled(2);
+  });
   it('the least recently used files make room', async () => {
     let free = 1_000_000;
     await open({ freeBytes: async () => free - 300_000 * stored().filter((name) => !name.includes('.json')).length });
