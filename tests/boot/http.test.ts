@@ -1,5 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, request, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
@@ -22,6 +33,7 @@ import { filterWith } from '../support/pxe-filter';
 import { optionsOf } from '../support/options';
 import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/fakes/tls-server';
+import { until } from '../support/until';
 
 type HttpBootSetup = Parameters<typeof startHttpBoot>[0];
 type HttpBootService = Awaited<ReturnType<typeof startHttpBoot>>;
@@ -331,6 +343,10 @@ describe('files of a boot record', () => {
     expect(asked).toHaveLength(1);
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
+    // The bytes are sent before the file counts as complete.
+    const isComplete = (name: string): boolean =>
+      name.endsWith('.json') && readFileSync(path('cache', name), 'utf8').includes(files.kernel!);
+    await until('the file to be complete', () => readdirSync(path('cache')).some(isComplete));
     // A cache that is opened later has the files of the former one, and asks the server whether they changed.
     const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
     const read = async (): Promise<string> => {

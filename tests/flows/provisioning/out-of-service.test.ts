@@ -6,6 +6,7 @@ import { gate } from '../../support/conductor';
 import { like } from '../../support/expect';
 import { newMachine } from '../../support/machine';
 import { settled } from '../../support/settled';
+import { until } from '../../support/until';
 import { useConductor } from '../../support/use-conductor';
 
 const { clock, start, database, after } = useConductor();
@@ -29,8 +30,12 @@ async function round({ conductor }: Started): Promise<void> {
   await clock.advance(133);
   await settled(conductor);
 }
-const kinds = async (uuid: string): Promise<readonly string[]> =>
-  (await database.store().events.read('0-0', 500)).events.filter(({ node_uuid: node }) => node === uuid).map(({ kind }) => kind);
+/** Events can be read once all transactions that began before them are over, also those in other databases of the same PostgreSQL. */
+const untilEvents = (uuid: string, count: number): Promise<void> =>
+  until(`${count} events of the node out of service`, async () => {
+    const { events } = await database.store().events.read('0-0', 500);
+    return events.filter(({ node_uuid: node, kind }) => node === uuid && kind === 'out_of_service').length === count;
+  });
 
 it('shows maintenance, and gives back what was before', async () => {
   const one = await start();
@@ -56,7 +61,7 @@ it('shows maintenance, and gives back what was before', async () => {
     const { history } = store;
     const entries = await history.list({ where: { node_uuid: uuid } });
     expect(entries.map(({ event }) => event)).toEqual([like(/^Out of service until/), like(/two fans/), 'In service again']);
-    expect((await kinds(uuid)).filter((kind) => kind === 'out_of_service')).toHaveLength(3);
+    await untilEvents(uuid, 3);
   }
 });
 
@@ -232,7 +237,7 @@ it('reminds once when the time is over, also after a restart', async () => {
   expect(reminders(one)).toBe(0);
   await after(400, () => reminders(one) > 0);
   expect(await one.node(uuid)).toMatchObject({ maintenance: true, out_of_service: { reminded_at: expect.any(String) as unknown } });
-  expect((await kinds(uuid)).filter((kind) => kind === 'out_of_service')).toHaveLength(2);
+  await untilEvents(uuid, 2);
   const entries = await one.store.history.list({ where: { node_uuid: uuid } });
   expect(entries.at(-1)).toMatchObject({ event: like(/^The time is over\. Out of service until/) });
   await one.conductor.stop();
