@@ -89,11 +89,11 @@ export async function endConsole(task: NodeTask): Promise<void> {
   if (!task.node.console_enabled) return;
   await stopConsole(task).catch((error: unknown) => task.log.warn('the console of a deleted node could not be stopped', { error }));
 }
-/** After a node is deleted. A file that cannot be removed now is removed later. */
+/** After a node is deleted, or has another owner. The file of a deleted node that cannot be removed now is removed later. */
 export async function removeConsoleLog({ connections, log }: Context, uuid: string): Promise<void> {
   await connections.consoleLogs
     ?.remove(uuid)
-    .catch((error: unknown) => log.warn(`the console log of the deleted node ${uuid} cannot be removed`, { reason: reasonOf(error) }));
+    .catch((error: unknown) => log.warn(`the console log of node ${uuid} cannot be removed`, { reason: reasonOf(error) }));
 }
 /** Nodes that are looked up at a time. */
 const MANY = 500;

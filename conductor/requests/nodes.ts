@@ -151,7 +151,9 @@ export async function updateNode(
 ): Promise<NodeRecord> {
   const changes =
     requested.conductor_group === undefined ? requested : { ...requested, conductor_group: requested.conductor_group.toLowerCase() };
+  let hasNewOwner = false;
   const decide = async (node: NodeRecord): Promise<NodeChanges> => {
+    hasNewOwner = changes.owner !== undefined && changes.owner !== node.owner;
     checkTransit(node, changes);
     const follows = checkFields(node, changes);
     const driver = changes.driver ?? node.driver;
@@ -163,10 +165,13 @@ export async function updateNode(
     checkErasure(changes);
     return { ...changes, ...follows, ...interfaces };
   };
-  return changeUnlocked(context, uuid, decide, {
+  const updated = await changeUnlocked(context, uuid, decide, {
     also: (node, { allocation_uuid: allocation }) => (allocation === null ? endAllocation(node) : undefined),
     read: recordOf(read),
   });
+  // What the machine said is the former owner's.
+  if (hasNewOwner) await removeConsoleLog(context, uuid);
+  return updated;
 }
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, NodeHasChildren, InvalidState. */

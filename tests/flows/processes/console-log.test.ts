@@ -90,6 +90,10 @@ it('what a machine says is saved while nobody looks, survives kill -9, and ends 
 
   const files = join(folder, 'state', 'console-logs', uuid);
   expect(existsSync(files)).toBe(true);
+  await call('PATCH', 'nodes/n1', [{ op: 'replace', path: '/owner', value: 'another' }]);
+  expect(existsSync(files)).toBe(false);
+  await hasGrown(0);
+  expect(existsSync(files)).toBe(true);
   await call('DELETE', 'nodes/n1');
   expect(existsSync(files)).toBe(false);
 }, 240_000);
