@@ -31,7 +31,7 @@ export const PARTS = {
     namespaces: true,
     pypi: true,
   },
-  'deployment/formats': { groups: ['machines'], seconds: 40 },
+  'deployment/formats': { groups: ['machines', 'leftovers'], seconds: 60 },
   'deployment/image-formats': { groups: ['machines', 'ramdisk'], seconds: 60 },
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },

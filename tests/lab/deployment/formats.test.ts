@@ -155,6 +155,11 @@ describe(`with the seed ${SEED} (FORMATS_SEED)`, () => {
   });
 });
 
+function expectRefusal(image: string, refusal: RegExp): void {
+  const head = readFileSync(image).subarray(0, HEAD_LENGTH);
+  expect(neededFor(head)).toBeUndefined();
+  expect(judge(head, { permitted: ALL, declared: null, deep: true }).refusal).toMatch(refusal);
+}
 describe('images that need other files are refused by their first bytes', () => {
   it.each<[string, readonly string[], RegExp]>([
     ['a backing file', ['create', '-f', 'qcow2', '-b', 'base', '-F', 'raw', 'image'], /it has a backing file/],
@@ -165,33 +170,25 @@ describe('images that need other files are refused by their first bytes', () => 
     ['a parent, of VMDK', ['create', '-f', 'vmdk', '-b', 'parent.vmdk', '-F', 'vmdk', 'image'], /it has a parent/],
     [
       'encryption',
-      [
-        'create',
-        '--object',
-        'secret,id=s,data=x',
-        '-f',
-        'qcow2',
-        '-o',
-        'encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10',
-        'image',
-        '8M',
-      ],
+      ['create', '--object', 'secret,id=s,data=xxxxxxxx', '-f', 'qcow2', '-o', 'encrypt.format=aes,encrypt.key-secret=s', 'image', '8M'],
       /it is encrypted/,
     ],
     ['QED', ['create', '-f', 'qed', 'image', '8M'], /Detected image format was qed/],
     ['VDI', ['create', '-f', 'vdi', 'image', '8M'], /Detected image format was vdi/],
-    [
-      'LUKS',
-      ['create', '--object', 'secret,id=s,data=x', '-f', 'luks', '-o', 'key-secret=s,iter-time=10', 'image', '8M'],
-      /Detected image format was luks/,
-    ],
   ])('%s', async (_, args, refusal) => {
     const cwd = mkdtempSync(join(folder, 'refused-'));
     writeFileSync(join(cwd, 'base'), Buffer.alloc(8 * MIB));
     await run('qemu-img', ['create', '-f', 'vmdk', 'parent.vmdk', '8M'], { cwd });
     await run('qemu-img', args, { cwd });
-    const head = readFileSync(join(cwd, 'image')).subarray(0, HEAD_LENGTH);
-    expect(neededFor(head)).toBeUndefined();
-    expect(judge(head, { permitted: ALL, declared: null, deep: true }).refusal).toMatch(refusal);
+    expectRefusal(join(cwd, 'image'), refusal);
+  });
+  it('LUKS', async () => {
+    const cwd = mkdtempSync(join(folder, 'luks-'));
+    writeFileSync(join(cwd, 'key'), 'key');
+    writeFileSync(join(cwd, 'image'), Buffer.alloc(8 * MIB));
+    // Without measuring how fast the machine is, which fails on some.
+    const args = ['luksFormat', '--batch-mode', '--type', 'luks1', '--pbkdf-force-iterations', '1000', '--key-file', 'key', 'image'];
+    await run('cryptsetup', args, { cwd });
+    expectRefusal(join(cwd, 'image'), /Detected image format was luks/);
   });
 });
