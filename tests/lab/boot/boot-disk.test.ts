@@ -3,16 +3,14 @@
  * and the script from us, and then boot from the disk. BIOS, UEFI by TFTP, UEFI by HTTP.
  */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildSync } from 'esbuild';
 import type { ServedBoot } from '../../../model/records';
 import type { BootServerSetup } from './boot-server';
+import { startBootServer } from './booted';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { needs } from '../support/needs';
-import { root } from '../support/venv';
 
 const run = promisify(execFile);
 const REPORT_PORT = 8099;
@@ -54,20 +52,8 @@ beforeAll(async () => {
     kernel_args: '',
     files: {},
   }));
-  const program = join(root, '.cache/lab/boot-server.js');
-  buildSync({
-    entryPoints: [join(__dirname, 'boot-server.ts')],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    packages: 'external',
-    logLevel: 'error',
-  });
   const setup: BootServerSetup = { address: lab.address, interface: lab.bridge, folder, boots };
-  const server = lab.start(process.execPath, program, JSON.stringify(setup));
-  server.stderr!.on('data', (data: Buffer) => (log += data.toString()));
-  const [ready] = (await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')])) as [unknown];
-  if (String(ready) !== 'ready\n') throw new Error(`the boot services did not start: ${log}`);
+  await startBootServer(lab, setup, (text) => (log += text));
   lab.start(process.execPath, join(__dirname, '../../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report());
 }, 400_000);
 afterAll(() => lab.close(), 60_000);

@@ -1,10 +1,11 @@
 /** Machines of the lab that start from their disks, without a server: what their systems report. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { until } from '../../../demo/lab/machines';
 import { diskFile, PATIENCE } from './disk-machine';
 
@@ -20,11 +21,20 @@ export function firmwareArguments(firmware: Firmware, place: string): readonly s
   return [...file(OVMF, ',readonly=on'), ...file(variables, '')];
 }
 
+/** A config drive, made in the folder: base64 of the gzipped volume. */
+export function makeConfigDrive(folder: string): string {
+  const content = join(folder, 'drive');
+  mkdirSync(join(content, 'openstack/latest'), { recursive: true });
+  writeFileSync(join(content, 'openstack/latest/meta_data.json'), '{"uuid":"of the instance"}');
+  execFileSync('genisoimage', ['-quiet', '-R', '-V', 'config-2', '-o', `${content}.iso`, content]);
+  return gzipSync(readFileSync(`${content}.iso`)).toString('base64');
+}
+
 export interface Reports {
   /** Where the image of demo/lab/image.sh sends its report, from QEMU's own network. */
   readonly url: string;
-  /** Starts a machine from that disk, and returns what its system reports. */
-  boot(firmware: Firmware, place: string, disk: string): Promise<string>;
+  /** Starts a machine with these disks (name → QEMU's device), and returns what its system reports. */
+  boot(firmware: Firmware, place: string, disks: Readonly<Record<string, string>>): Promise<string>;
   close(): Promise<void>;
 }
 export async function startReports(): Promise<Reports> {
@@ -40,17 +50,18 @@ export async function startReports(): Promise<Reports> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://10.0.2.2:${(server.address() as AddressInfo).port}/`,
-    async boot(firmware, place, disk) {
+    async boot(firmware, place, disks) {
       reported = [];
-      const consoleFile = join(place, `system-${disk}.log`);
+      const consoleFile = join(place, `system-${Object.keys(disks).join('')}.log`);
+      const drives = Object.entries(disks).flatMap(([name, device]) => {
+        const drive = `if=none,id=${name},format=raw,cache=unsafe,file=${diskFile(place, name)}`;
+        return ['-drive', drive, '-device', device];
+      });
       const machine = spawn('qemu-system-x86_64', [
         ...'-machine q35,accel=tcg -cpu max -m 768 -nodefaults -display none -no-reboot'.split(' '),
         ...`-serial file:${consoleFile} -netdev user,id=n -device virtio-net-pci,netdev=n,romfile=`.split(' '),
         ...firmwareArguments(firmware, place),
-        '-drive',
-        `if=none,id=d,format=raw,cache=unsafe,file=${diskFile(place, disk)}`,
-        '-device',
-        'virtio-blk-pci,drive=d',
+        ...drives,
       ]);
       try {
         await until(

@@ -2,15 +2,14 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, readSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../../model/records';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
-import { firmwareArguments, type Firmware, type Reports, startReports } from './direct-boot';
+import { firmwareArguments, type Firmware, makeConfigDrive, type Reports, startReports } from './direct-boot';
 import { diskFile, type DiskMachine, startDiskMachine, startImageApi } from './disk-machine';
 
 jest.setTimeout(3_600_000);
@@ -33,11 +32,7 @@ beforeAll(async () => {
     await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), join(folder, file), reports.url, kind], { env });
   }
   images = Object.fromEntries(Object.values(KINDS).map((file) => [file, readFileSync(join(folder, file))]));
-  const content = join(folder, 'drive');
-  mkdirSync(join(content, 'openstack/latest'), { recursive: true });
-  writeFileSync(join(content, 'openstack/latest/meta_data.json'), '{"uuid":"of the instance"}');
-  execFileSync('genisoimage', ['-quiet', '-R', '-V', 'config-2', '-o', `${content}.iso`, content]);
-  configDrive = gzipSync(readFileSync(`${content}.iso`)).toString('base64');
+  configDrive = makeConfigDrive(folder);
 }, 1_000_000);
 afterAll(async () => {
   await reports.close();
@@ -210,7 +205,7 @@ describe.each<[Firmware, 'gpt' | 'msdos', Kind, Kind, readonly (readonly [number
     expect(probed(place, startOf(swap))).toMatch(/LABEL=swap1[\s\S]*TYPE=swap/);
     expect(probed(place, startOf(table.length - 1))).toContain(`UUID=${String(uuids['root uuid'])}\n`);
     if (firmware === 'uefi') expect(probed(place, 1)).toContain(`UUID=${String(uuids['efi system partition uuid'])}\n`);
-    const report = await reports.boot(firmware, place, 'vda');
+    const report = await reports.boot(firmware, place, { vda: 'virtio-blk-pci,drive=vda' });
     expect(report).toContain(`image=${first}\n`);
     expect(report).toContain(`firmware=${firmware}\n`);
     expect(report).toContain(`root=/dev/vda${table.length}\n`);
@@ -245,7 +240,7 @@ describe.each<[Firmware, 'gpt' | 'msdos', Kind, Kind, readonly (readonly [number
     expect(written).toMatchObject(succeeded);
     expect(installed).toMatchObject(succeeded);
     expect(hash()).toBe(before);
-    const report = await reports.boot(firmware, place, 'vda');
+    const report = await reports.boot(firmware, place, { vda: 'virtio-blk-pci,drive=vda' });
     expect(report).toContain(`image=${second}\n`);
     expect(report).toContain(`root=/dev/vda${table.length}\n`);
     expect(hash()).toBe(before);

@@ -2,74 +2,48 @@
  * Software RAID by the agent in its ramdisk: arrays of all levels, a system on a mirror that boots from either disk alone, by BIOS and by UEFI,
  * and the removal of what is left of it.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../../model/records';
-import { until } from '../../../demo/lab/machines';
 import { buildIpaRamdisk } from '../support/ipa-ramdisk';
 import { buildRamdisk } from '../support/ramdisk';
 import { root } from '../support/venv';
-import { diskFile, type DiskMachine, overlaid, PATIENCE, startDiskMachine, startImageApi } from './disk-machine';
+import { firmwareArguments, type Firmware, makeConfigDrive, type Reports, startReports } from './direct-boot';
+import { diskFile, type DiskMachine, overlaid, startDiskMachine, startImageApi } from './disk-machine';
 
 jest.setTimeout(3_600_000);
 const GiB = 2 ** 30;
 const DISKS = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, [`virtio-blk-pci,drive=${name},serial=DISK-${name}`]]));
 const MIRROR = [{ serial: 'DISK-a' }, { serial: 'DISK-b' }];
-const OVMF = '/usr/share/OVMF/OVMF_CODE_4M.fd';
 let folder: string;
 let image: Buffer;
 /** The same system, whose GRUB is configured as Fedora's. */
 let bls: Buffer;
 let configDrive: string;
-let reports: Server;
-let reported: string[] = [];
+let reports: Reports;
 
 beforeAll(async () => {
   await buildRamdisk();
   folder = mkdtempSync(join(tmpdir(), 'software-raid-'));
-  reports = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      reported.push(Buffer.concat(parts).toString());
-      response.end();
-    });
-  });
-  await new Promise<void>((resolve) => reports.listen(0, '127.0.0.1', resolve));
+  reports = await startReports();
   const raw = join(folder, 'image.raw');
-  const url = `http://10.0.2.2:${(reports.address() as AddressInfo).port}/`;
+  const { url } = reports;
   const env = { ...process.env, MDADM: join(root, '.cache/mdadm/sbin/mdadm') };
   await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), raw, url, 'mirrored'], { env });
   image = readFileSync(raw);
   await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), `${raw}.bls`, url, 'mirrored'], { env: { ...env, BLS: '1' } });
   bls = readFileSync(`${raw}.bls`);
-  const content = join(folder, 'drive');
-  mkdirSync(join(content, 'openstack/latest'), { recursive: true });
-  writeFileSync(join(content, 'openstack/latest/meta_data.json'), '{"uuid":"of the instance"}');
-  execFileSync('genisoimage', ['-quiet', '-R', '-V', 'config-2', '-o', `${content}.iso`, content]);
-  configDrive = gzipSync(readFileSync(`${content}.iso`)).toString('base64');
+  configDrive = makeConfigDrive(folder);
 }, 1_000_000);
 afterAll(async () => {
-  reports.closeAllConnections();
-  await new Promise((closed) => reports.close(closed));
+  await reports.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-type Firmware = 'uefi' | 'bios';
-/** QEMU's arguments for the firmware, which remembers its boot entries. */
-function firmwareArguments(firmware: Firmware, place: string): readonly string[] {
-  if (firmware === 'bios') return [];
-  const file = (path: string, more: string) => ['-drive', `if=pflash,format=raw,file=${path}${more}`];
-  return [...file(OVMF, ',readonly=on'), ...file(join(place, 'vars.fd'), '')];
-}
 
 interface Ramdisk extends DiskMachine {
   step(kind: 'clean' | 'deploy', step: string, node: JsonObject, args?: JsonObject): Promise<JsonObject>;
@@ -123,32 +97,8 @@ async function writeTo(machine: Ramdisk, node: JsonObject, name: 'image' | 'bls'
   return machine.step('deploy', 'write_image', node, { image_info: info, configdrive: configDrive });
 }
 /** Starts the machine from these disks, and returns what its system reports. */
-async function boot(firmware: Firmware, place: string, disks: readonly string[]): Promise<string> {
-  reported = [];
-  const consoleFile = join(place, `system-${disks.join('')}.log`);
-  const drives = disks.flatMap((name) => {
-    const drive = `if=none,id=${name},format=raw,cache=unsafe,file=${diskFile(place, name)}`;
-    return ['-drive', drive, '-device', DISKS[name]![0]!];
-  });
-  const machine = spawn('qemu-system-x86_64', [
-    ...'-machine q35,accel=tcg -cpu max -m 768 -nodefaults -display none -no-reboot'.split(' '),
-    ...`-serial file:${consoleFile} -netdev user,id=n -device virtio-net-pci,netdev=n,romfile=`.split(' '),
-    ...firmwareArguments(firmware, place),
-    ...drives,
-  ]);
-  try {
-    await until(
-      PATIENCE,
-      () => readFileSync(consoleFile, 'latin1').slice(-2000),
-      () => reported.length > 0,
-    );
-    return reported[0]!;
-  } finally {
-    const ended = once(machine, 'exit');
-    machine.kill('SIGKILL');
-    await ended;
-  }
-}
+const boot = (firmware: Firmware, place: string, disks: readonly string[]): Promise<string> =>
+  reports.boot(firmware, place, Object.fromEntries(disks.map((name) => [name, DISKS[name]![0]!])));
 
 /** What the real agent's functions answer (real-raid.py), on a machine with these disks. */
 async function realAgent(place: string, asked: readonly (string | JsonObject)[]): Promise<readonly JsonObject[]> {
