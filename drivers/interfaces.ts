@@ -446,6 +446,10 @@ export interface BootInterface extends Interface {
 export interface DeployInterface extends Interface {
   /** The instance runs from memory: the machine boots a kernel with ramdisk, or an ISO image, over the network each time. */
   readonly inMemory?: true;
+  /** It stands for another one, which the conductor chooses when a flow begins. */
+  readonly detects?: true;
+  /** Whether it can deploy the instance that instance_info or its image describes. Never throws. Absent: it deploys any instance. */
+  supports?(task: Task): Promise<boolean>;
   /** Gets the node ready before the first deploy step runs. */
   prepare?(task: Task): Promise<void>;
   /** Reverts `prepare`: after a failure and at the end of undeploy. */

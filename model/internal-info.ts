@@ -142,6 +142,8 @@ export const INTERNAL_INFO = {
     forgotten: ['poll end'],
     defers: ['boot retry'],
   }),
+  /** The deploy interface that was replaced by the one that it chose. */
+  original_deploy_interface: row<string>({ owner: 'conductor' }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 

@@ -250,6 +250,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'conductor/engine': [
     'conductor/core',
     'conductor/flows',
+    'conductor/hardware',
     'conductor/introspection',
     'conductor/runtime',
     'drivers/agent',
@@ -262,6 +263,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/flows': [
     'conductor/core',
+    'conductor/hardware',
     'conductor/inspection',
     'conductor/requests',
     'conductor/steps',
