@@ -131,7 +131,6 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'virtualbox', because: NO_DRIVER },
   { section: 'xclarity', because: NO_DRIVER },
   { section: 'agent', names: ['certificates_path'], because: 'no certificates of agents are in files' },
-  { section: 'anaconda', because: 'there is no deploy interface anaconda' },
   { section: 'ansible', because: 'there is no deploy interface ansible' },
   { section: 'api', names: ['api_workers', 'middleware', 'response_validation'], because: 'one process answers; you start more' },
   { section: 'conductor', names: ['clear_image_cache_on_deploy_failure'], because: 'machines share the files of the image cache' },

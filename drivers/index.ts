@@ -13,6 +13,7 @@ import { fakeVendor } from './fake/vendor';
 import { fakeGraphicalConsole } from './graphical/fake';
 import { redfishGraphicalConsole } from './graphical/redfish';
 import { vncConsole } from './graphical/vnc';
+import { anacondaDeploy } from './anaconda/deploy';
 import { autodetectDeploy } from './autodetect';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement } from './ipmi/management';
@@ -60,6 +61,7 @@ export const INTERFACES: Interfaces = {
     autodetect: autodetectDeploy,
     direct: directDeploy,
     ramdisk: ramdiskDeploy,
+    anaconda: anacondaDeploy,
     'custom-agent': customAgentDeploy,
     noop: noopDeploy,
     fake: fakeDeploy,

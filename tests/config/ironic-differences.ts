@@ -46,6 +46,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     options: [
+      'anaconda.default_ks_template',
       'pxe.ipxe_config_template',
       'pxe.pxe_config_template',
       'pxe.uefi_pxe_config_template',
