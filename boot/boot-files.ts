@@ -92,7 +92,16 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
 }
 
 /** Files that a machine asks for when it boots. Agents and BMCs ask for others. */
-const BOOTED = new Set(['boot_iso', 'kernel', 'ramdisk']);
+const BOOTED = new Set(['boot_iso', 'kernel', 'ramdisk', 'ks.cfg']);
+
+/** Beside the files that the record names. */
+const KICKSTART = 'ks.cfg';
+function inMemory(text: string | undefined): BootFile | undefined {
+  if (text === undefined) return undefined;
+  const from = Buffer.from(text);
+  const read = (start: number, end: number) => streamPieces([{ at: 0, size: from.length, from }], start, end);
+  return { kind: 'remote', file: { size: from.length, modified: 0, read, release: async () => {} } };
+}
 
 export function createBootFiles({ store, filter, cache, local, log, requests, reports, apiCaFile }: BootFilesSetup): BootFiles {
   return {
@@ -106,6 +115,7 @@ export function createBootFiles({ store, filter, cache, local, log, requests, re
       const report = Object.values(reports ?? {}).find((candidate) => candidate.token === token);
       const boot = report ?? (await store.boots.byToken(token));
       if (boot && !report && BOOTED.has(name)) requests.note(boot.node_uuid, protocol);
+      if (boot?.purpose === 'installer' && name === KICKSTART) return inMemory(await store.boots.kickstartOf(token));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource({ cache, local }, source);

@@ -79,6 +79,7 @@ async function compile(text: string): Promise<Render> {
 const LABELS: Readonly<Record<ServedBoot['purpose'], string>> = {
   ramdisk: 'deploy',
   instance: 'boot_ramdisk',
+  installer: 'boot_anaconda',
   disk: 'boot_whole_disk',
   volume: 'boot_iscsi',
 };
@@ -90,7 +91,10 @@ function select(kind: Kind, text: string, { purpose }: ServedBoot): string {
 }
 
 /** Ironic's templates have these arguments themselves. */
-const BEFORE = /^(?:selinux=0 troubleshoot=0 text|root=\/dev\/ram0 text) ?/;
+const BEFORE = /^(?:selinux=0 troubleshoot=0 text|root=\/dev\/ram0 text|text) ?/;
+/** The arguments of an installer that Ironic's templates have, and the names of their values. */
+const INSTALLER = / ?inst\.(ks|stage2|repo)=(\S+)/g;
+const INSTALLER_VALUES: Readonly<Record<string, string>> = { ks: 'ks_cfg_url', stage2: 'stage2_url', repo: 'repo_url' };
 const ARGUMENTS: Readonly<Record<Kind, (args: string) => string>> = {
   ipxe: (args) => ipxeArguments(args).join(' '),
   pxelinux: kernelWords,
@@ -100,6 +104,8 @@ const ARGUMENTS: Readonly<Record<Kind, (args: string) => string>> = {
 function valuesOf(kind: Kind, boot: ServedBoot, files: string, options: TemplateOptions): Values {
   const [kernel, ramdisk] = [`${files}/kernel`, `${files}/ramdisk`];
   const iso = boot.purpose === 'instance' && boot.files['boot_iso'] !== undefined;
+  const own = boot.purpose === 'installer' ? [...boot.kernel_args.matchAll(INSTALLER)] : [];
+  const args = own.length > 0 ? boot.kernel_args.replaceAll(INSTALLER, '') : boot.kernel_args;
   return {
     pxe_options: {
       deployment_aki_path: kernel,
@@ -107,11 +113,12 @@ function valuesOf(kind: Kind, boot: ServedBoot, files: string, options: Template
       aki_path: kernel,
       ari_path: ramdisk,
       initrd_filename: 'ramdisk',
-      pxe_append_params: ARGUMENTS[kind](boot.kernel_args.replace(BEFORE, '')),
+      pxe_append_params: ARGUMENTS[kind](args.replace(BEFORE, '')),
       ramdisk_opts: '',
       tftp_server: options['pxe.tftp_server'],
       // Milliseconds, as iPXE counts.
       ipxe_timeout: options['pxe.ipxe_timeout'] * 1000,
+      ...Object.fromEntries(own.map(([, name, value]) => [INSTALLER_VALUES[name!]!, value!])),
       ...(iso ? { boot_iso_url: `${files}/boot_iso` } : {}),
     },
     // Ironic keeps these for a later replacement.

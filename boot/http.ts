@@ -110,7 +110,7 @@ const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 /** This script is the same for all machines: iPXE fills in the address of its boot interface. Other DHCP servers can name this path. */
 const START_SCRIPT = '/boot.ipxe';
 /** In the paths of boot files and of media, the first part is the secret token. */
-const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
+const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+|LiveOS\/squashfs\.img)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
 interface Sources {

@@ -140,6 +140,7 @@ const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl
           `echo Bloomery: booting the ISO image of ${MAC} from ${httpUrl}`,
           `sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`,
         ]),
+  installer: (boot, httpUrl, parts) => kernelAndRamdisk(boot, httpUrl, parts),
   volume: (_boot, _httpUrl, { iscsi }) => (iscsi ? iscsiDrives(iscsi) : ['exit 1']),
   disk: () => disk,
 };

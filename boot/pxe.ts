@@ -46,7 +46,7 @@ export function pxelinuxConfig({ token, purpose, kernel_args: args }: ServedBoot
           `initrd /boot/${token}/ramdisk`,
           `append ${kernelWords(args)}`,
           // 2: adds BOOTIF= with the address of the boot interface.
-          ...(purpose === 'ramdisk' ? ['ipappend 2'] : []),
+          ...(purpose === 'ramdisk' || purpose === 'installer' ? ['ipappend 2'] : []),
         ];
   return lines('default boot', 'prompt 0', 'label boot', ...boot.map((line) => `  ${line}`));
 }

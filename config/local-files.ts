@@ -40,6 +40,7 @@ export const OWN_FILES = [
   'dnsmasq.dhcp_hostsdir',
   'boot.http_unix_socket',
   'pxe.ipxe_config_template',
+  'anaconda.default_ks_template',
   'pxe.pxe_config_template',
   'pxe.uefi_pxe_config_template',
   'pxe.pxe_config_template_by_arch',

@@ -49,7 +49,8 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'enabled_bios_interfaces', kind: 'list', default: ['no-bios', 'redfish'], help: 'BIOS interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_boot_interfaces', kind: 'list', default: ['ipxe', 'pxe', 'redfish-virtual-media'], help: 'Boot interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_console_interfaces', kind: 'list', default: ['no-console'], help: 'Console interfaces that nodes may use.' },
-  { section: 'DEFAULT', name: 'enabled_deploy_interfaces', kind: 'list', default: ['direct', 'ramdisk'], help: 'Deploy interfaces that nodes may use. (Ironic: also autodetect and bootc, which are not available here.)' },
+  { section: 'DEFAULT', name: 'enabled_deploy_interfaces', kind: 'list', default: ['autodetect', 'direct', 'ramdisk'], help: 'Deploy interfaces that nodes may use. (Ironic: also bootc, which is not available here.)' },
+  { section: 'DEFAULT', name: 'autodetect_deploy_interfaces', kind: 'list', default: ['ramdisk', 'direct'], help: 'Deploy interfaces from which autodetect chooses: the first that supports the instance, else the last. Each must be in enabled_deploy_interfaces. (Ironic: also bootc.)' },
   { section: 'DEFAULT', name: 'enabled_firmware_interfaces', kind: 'list', default: ['no-firmware'], help: 'Firmware interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_inspect_interfaces', kind: 'list', default: ['no-inspect', 'redfish'], help: 'Inspect interfaces that nodes may use.' },
   { section: 'DEFAULT', name: 'enabled_management_interfaces', kind: 'list', default: null, help: 'Management interfaces that nodes may use. Default: the first interface of each enabled hardware type.' },
@@ -466,6 +467,9 @@ export const OPTIONS = [
   { section: 'boot', name: 'key_file', kind: 'string', default: null, ours: true, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Lowest TLS version that the HTTP boot service accepts. Many firmwares support no version above 1.2.' },
   { section: 'boot', name: 'server_tls_ciphers', kind: 'string', default: null, ours: true, help: 'Ciphers of the HTTP boot service, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
+  // [anaconda]
+  { section: 'anaconda', name: 'default_ks_template', kind: 'string', default: null, help: 'File with the kickstart template of nodes that name none. Default: a template of the server. See docs/anaconda.md. (Ironic: a file of Ironic.)' },
+  { section: 'anaconda', name: 'insecure_heartbeat', kind: 'boolean', default: false, help: "Installers do not verify the certificate of the API when they report. The node's token then crosses the network to whoever answers." },
   // [agent]
   { section: 'agent', name: 'neutron_agent_poll_interval', kind: 'integer', default: 2, min: 0, help: 'Polling interval, in seconds, of the Neutron agents on Smart NICs. After a change of its networks, a machine with Smart NICs stays on for twice this time.' },
   { section: 'agent', name: 'neutron_agent_max_attempts', kind: 'integer', default: 100, min: 1, help: 'This number times neutron_agent_status_retry_interval is the time that a Neutron agent or port has to become active, in seconds.' },

@@ -13,6 +13,8 @@ import { fakeVendor } from './fake/vendor';
 import { fakeGraphicalConsole } from './graphical/fake';
 import { redfishGraphicalConsole } from './graphical/redfish';
 import { vncConsole } from './graphical/vnc';
+import { anacondaDeploy } from './anaconda/deploy';
+import { autodetectDeploy } from './autodetect';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement } from './ipmi/management';
 import { ipmiPower } from './ipmi/power';
@@ -55,7 +57,15 @@ export const INTERFACES: Interfaces = {
     'fake-graphical': fakeGraphicalConsole,
     fake: fakeConsole,
   },
-  deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
+  deploy: {
+    autodetect: autodetectDeploy,
+    direct: directDeploy,
+    ramdisk: ramdiskDeploy,
+    anaconda: anacondaDeploy,
+    'custom-agent': customAgentDeploy,
+    noop: noopDeploy,
+    fake: fakeDeploy,
+  },
   inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },

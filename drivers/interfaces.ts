@@ -422,6 +422,13 @@ export interface Indicators {
   /** Absent: all indicators are read-only. */
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
+/** What a machine boots that installs its system by itself. */
+export interface Installer {
+  /** As BootRecord.files: `kernel`, `ramdisk`, and what the installer fetches. */
+  readonly files: Readonly<Record<string, string>>;
+  /** @param folder the URL below which the files are served, and the kickstart file as `ks.cfg` */
+  at(folder: string, agentToken: string): Promise<{ readonly kernelArgs: string; readonly kickstart: string }>;
+}
 export interface BootInterface extends Interface {
   /** The machine boots over its network interfaces: only ports with pxe_enabled need a network. */
   readonly bootsFromNetwork?: true;
@@ -440,12 +447,24 @@ export interface BootInterface extends Interface {
   cleanUpRamdisk(task: Task): Promise<void>;
   /** Boots a machine once more that has not started the prepared ramdisk. Absent: it boots what is prepared each time. */
   retryRamdisk?(task: Task): Promise<void>;
+  /** Prepares the boot of an installer. The caller powers the machine on. Absent: it cannot boot one. */
+  prepareInstaller?(task: Task, installer: Installer, agentToken: string): Promise<void>;
   prepareInstance(task: Task): Promise<void>;
   cleanUpInstance(task: Task): Promise<void>;
 }
 export interface DeployInterface extends Interface {
   /** The instance runs from memory: the machine boots a kernel with ramdisk, or an ISO image, over the network each time. */
   readonly inMemory?: true;
+  /** The machine boots an installer, which writes the disk, reports by heartbeats, and cannot be asked (BootInterface.prepareInstaller). */
+  readonly installs?: true;
+  /** Whether the instance's image is a repository, and so neither a whole disk nor a partition. Absent: it is none. */
+  isRepository?(task: Task): Promise<boolean>;
+  /** What the boot interface must check for the installer; throws as `validate`. */
+  checkInstaller?(task: Task): Promise<void>;
+  /** It stands for another one, which the conductor chooses when a flow begins. */
+  readonly detects?: true;
+  /** Whether it can deploy the instance that instance_info or its image describes. Never throws. Absent: it deploys any instance. */
+  supports?(task: Task): Promise<boolean>;
   /** Gets the node ready before the first deploy step runs. */
   prepare?(task: Task): Promise<void>;
   /** Reverts `prepare`: after a failure and at the end of undeploy. */

@@ -19,7 +19,29 @@ export const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => ty
 const ISOLATING: readonly InterfaceKind[] = ['network'];
 /** Hardware types and interfaces of Ironic, from Ocata to 39, that are not here. Other names are mistakes. */
 const ELSEWHERE =
-  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|autodetect|bootc|anaconda|ansible|http)$/;
+  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|bootc|ansible|http)$/;
+/** What replaces those of them that have a successor, by kind: most are gone from Ironic itself. */
+const INSTEAD: Partial<Record<InterfaceKind, Readonly<Record<string, string>>>> = {
+  console: { 'ipmitool-shellinabox': 'use ipmitool-socat' },
+  deploy: {
+    ansible: 'use custom-agent with deploy steps or hardware managers, or direct with cloud-init; playbooks can run after the deployment',
+    iscsi: 'use direct, which writes the same images',
+  },
+  inspect: { inspector: 'use agent, or discoverd for a service of its own' },
+};
+/** For a node with such an interface: a sentence, or nothing. */
+export const hintFor = (kind: InterfaceKind, name: string): string => {
+  const instead = INSTEAD[kind];
+  return instead && Object.hasOwn(instead, name) ? ` The interface ${name} is not here: ${instead[name]!}.` : '';
+};
+/** The names, those with a successor with what to use. */
+const listed = (kind: InterfaceKind, names: readonly string[]): string =>
+  names
+    .map((name) => {
+      const instead = INSTEAD[kind]?.[name];
+      return instead === undefined ? name : `${name} (${instead})`;
+    })
+    .join(', ');
 
 interface ReadHardware {
   /** The enabled interfaces that exist. */
@@ -55,17 +77,17 @@ export function readHardware(
 
   const exists = (kind: InterfaceKind, name: string): boolean => Object.hasOwn(interfaces[kind], name);
   const enabledOf = everyKind((kind) => {
-    const listed = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
+    const named = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
     // As in Ironic, an empty list means the first interface of each enabled type.
     const wanted =
-      listed.length > 0
-        ? listed
-        : typeNames.flatMap((name) => hardwareTypes[name]![kind].find((candidate) => exists(kind, candidate)) ?? []);
+      named.length > 0 ? named : typeNames.flatMap((name) => hardwareTypes[name]![kind].find((candidate) => exists(kind, candidate)) ?? []);
     const available = [...new Set(wanted)].filter((name) => Object.hasOwn(interfaces[kind], name));
     const missing = wanted.filter((name) => !available.includes(name));
     // A configuration of Ironic may name interfaces that this version does not have: they are only logged.
     if (missing.length > 0)
-      log.warn(`[DEFAULT]enabled_${kind}_interfaces: not available: ${missing.join(', ')}: nodes that set one of these need another one`);
+      log.warn(
+        `[DEFAULT]enabled_${kind}_interfaces: not available: ${listed(kind, missing)}: nodes that set one of these need another one`,
+      );
     return available;
   });
 
@@ -81,7 +103,7 @@ export function readHardware(
     const preferred = options[option];
     if (preferred === null || preferred === IRONICS_DEFAULTS[kind] || exists(kind, preferred)) return preferred;
     const others = enabledOf[kind].length > 0 ? enabledOf[kind].join(', ') : 'none is enabled';
-    const problem = `[DEFAULT]default_${kind}_interface = ${preferred}: not available`;
+    const problem = `[DEFAULT]default_${kind}_interface = ${listed(kind, [preferred])}: not available`;
     if (ISOLATING.includes(kind) || !ELSEWHERE.test(preferred))
       problems.push(`${problem}: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${others}`);
     else

@@ -126,7 +126,11 @@ export const INTERNAL_INFO = {
   deploy_boot_mode: row<string>({ owner: 'boot', forgotten: ['instance end'] }),
   /** The sizes of a partition image's partitions, as they were deployed. */
   instance: row<JsonObject>({ owner: 'agent', forgotten: ['instance end'] }),
-  is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
+  /** Of an installer, while it is deployed: the template of the kickstart file, and the second stage. */
+  ks_template: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
+  stage2: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
+  /** The image of the instance is a repository. */
+  is_source_a_path: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
   kexec: row<{ readonly kernel: string; readonly told?: true }>({
@@ -142,6 +146,8 @@ export const INTERNAL_INFO = {
     forgotten: ['poll end'],
     defers: ['boot retry'],
   }),
+  /** The deploy interface that was replaced by the one that it chose. */
+  original_deploy_interface: row<string>({ owner: 'conductor' }),
   last_power_state_change: row<string>({ owner: 'conductor' }),
   root_uuid_or_disk_id: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
 

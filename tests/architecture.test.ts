@@ -250,6 +250,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'conductor/engine': [
     'conductor/core',
     'conductor/flows',
+    'conductor/hardware',
     'conductor/introspection',
     'conductor/runtime',
     'drivers/agent',
@@ -262,6 +263,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'conductor/flows': [
     'conductor/core',
+    'conductor/hardware',
     'conductor/inspection',
     'conductor/requests',
     'conductor/steps',
@@ -361,6 +363,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   drivers: [
     'config/options',
     'drivers/agent',
+    'drivers/anaconda',
     'drivers/boot-interfaces',
     'drivers/common',
     'drivers/fake',
@@ -391,6 +394,18 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http',
     'wire/images',
     'wire/openstack',
+  ],
+  'drivers/anaconda': [
+    'drivers/agent',
+    'drivers/common',
+    'drivers/dhcp-providers',
+    'drivers/interfaces',
+    'drivers/storage',
+    'model',
+    'wire',
+    'wire/images',
+    'wire/openstack',
+    'wire/templates',
   ],
   'drivers/boot-interfaces': [
     'drivers/agent',
@@ -469,11 +484,12 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
     'wire/urls',
   ],
-  migrations: ['migrations/000', 'migrations/001', 'migrations/002', 'migrations/003'],
+  migrations: ['migrations/000', 'migrations/001', 'migrations/002', 'migrations/003', 'migrations/004'],
   'migrations/000': [],
   'migrations/001': [],
   'migrations/002': [],
   'migrations/003': [],
+  'migrations/004': [],
   metal3: [
     'api/auth/http-basic',
     'api/http/errors',
@@ -656,6 +672,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/rfb': [],
   'wire/switches': ['model/text', 'wire'],
   'wire/signing': [],
+  'wire/templates': ['wire'],
   'wire/sockets': ['wire/ipv6'],
 };
 /** Only these folders may import more than the types of the file. */

@@ -9,6 +9,8 @@ import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
 import { startTask } from '../core/task';
 import { FLOWS } from '../flows';
+import { chooseInterface } from '../hardware/deploy-interface';
+import type { Admitted, Flow } from '../flows/flow';
 import { applyOutcome } from '../flows/outcome';
 import { abort, unhold } from './abort';
 import { startInterfaceChecks } from './interface-periodics';
@@ -22,6 +24,17 @@ async function checkLimit(context: Context, event: Event): Promise<void> {
   }
 }
 
+/** What is checked, and chosen, before the event. A refused request changes nothing. */
+async function check(task: NodeTask, flow: Flow, event: Event, args: ProvisionArgs): Promise<Partial<Admitted>> {
+  try {
+    if (flow.usesDeploy) await chooseInterface(task);
+    return (await flow.admit[event]?.check(task, args)) ?? {};
+  } catch (error) {
+    await task.discardNotes();
+    throw error;
+  }
+}
+
 /** Fires the event. Returns the work that follows the response to the client, if any. */
 async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise<(() => Promise<void>) | undefined> {
   const { uuid, provision_state: from } = task.node;
@@ -31,7 +44,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
     return undefined;
   }
   const flow = FLOWS[name];
-  const { changes = {}, internal = {} } = (await flow.admit[event]?.check(task, args)) ?? {};
+  const { changes = {}, internal = {} } = await check(task, flow, event, args);
   await task.fire(event, changes, internal);
   if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => startInterfaceChecks(task.context, uuid));
   return () => applyOutcome(task, flow, () => flow.begin(task));

@@ -5,6 +5,7 @@ import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import { restoreConsole } from '../requests/console';
 import { imageType } from './deploy';
+import { restoredInterface } from '../hardware/deploy-interface';
 import type { Flow } from './flow';
 
 /**
@@ -20,6 +21,7 @@ async function recordObstacles(task: NodeTask): Promise<void> {
 
 export const adopt: Flow = {
   errorType: 'adoption',
+  usesDeploy: true,
   admit: {
     adopt: {
       check: async (task) => {
@@ -41,5 +43,8 @@ export const adopt: Flow = {
     ),
   finish: (task) => task.end('done'),
   // The stored power state may be wrong. Null, as in Ironic: power synchronisation reads the machine's state anew.
-  fail: (task, reason) => task.end('fail', { last_error: reason, power_state: null }),
+  fail: (task, reason) => {
+    const { changes, internal } = restoredInterface(task.node);
+    return task.end('fail', { ...changes, last_error: reason, power_state: null }, internal);
+  },
 };

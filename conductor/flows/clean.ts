@@ -17,6 +17,7 @@ import { recordSteps } from '../steps/step-history';
 import { automatedCleanSteps, withDefaults } from '../steps/default-config';
 import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
+import { restoredInterface } from '../hardware/deploy-interface';
 import { storeLogsAtEnd } from './failure-report';
 import {
   beforeSteps,
@@ -156,10 +157,12 @@ export const clean = listedFlow(list, {
       await cacheFacts(task);
       await recordSteps(task, 'clean', [], 'end');
     }
+    const { changes, internal } = restoredInterface(task.node);
     await task.end(
       isManual(task) || task.node.retired ? 'manage' : 'done',
-      { clean_step: {} },
+      { clean_step: {}, ...changes },
       {
+        ...internal,
         ...keepAgentIfNeeded(task, FORGET_CLEANING),
         ...withoutErase(task.node, !isManual(task)),
       },

@@ -52,11 +52,15 @@ function automaticLessee({ node, context: { options, origin } }: NodeTask): Requ
 }
 
 /** Written with the event that begins a deployment: the request of the client. */
-function startingDeploy(node: NodeRecord, { configdrive, deploy_steps: asked = [] }: ProvisionArgs): Required<Admitted> {
+function startingDeploy(
+  node: NodeRecord,
+  repository: boolean,
+  { configdrive, deploy_steps: asked = [] }: ProvisionArgs,
+): Required<Admitted> {
   const {
     changes: { instance_info: info = node.instance_info },
     internal,
-  } = imageType(node);
+  } = repository ? { changes: {}, internal: { is_source_a_path: true, is_whole_disk_image: undefined } } : imageType(node);
   return {
     changes: { deploy_step: {}, last_error: null, instance_info: { ...info, ...(configdrive ? { configdrive } : {}) } },
     internal: { ...FORGET_DEPLOYING, ...internal, user_deploy_steps: asked.length > 0 ? asked : undefined },
@@ -67,6 +71,13 @@ function checkBootMode({ node: { properties }, context: { options } }: NodeTask)
   const mode = typeof properties['boot_mode'] === 'string' ? properties['boot_mode'].toLowerCase() : '';
   if (options['conductor.disallowed_deployment_boot_modes'].includes(mode.trim()))
     throw new Fault('BootModeNotAllowed', { mode, op: 'provisioning' });
+}
+
+/** What an earlier deployment took from the image in Glance, which may name other parts now. */
+function forgetImageParts(task: NodeTask): void {
+  const { kernel, ramdisk, boot_iso: iso, original_image_source: original, ...others } = task.node.instance_info;
+  const isTaken = [kernel, ramdisk, iso, original].some((value) => value !== undefined);
+  if (isTaken && isInGlance(others.image_source)) task.note({ instance_info: others });
 }
 
 async function validateDeployment(task: NodeTask, asked: readonly JsonObject[]): Promise<void> {
@@ -87,8 +98,10 @@ const admission = (event: 'deploy' | 'rebuild'): Admission => ({
     refuseInMaintenance(task, 'provisioning');
     if (event === 'rebuild' && task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
     checkBootMode(task);
+    if (event === 'rebuild') forgetImageParts(task);
     await validateDeployment(task, args.deploy_steps ?? []);
-    const { changes, internal } = startingDeploy(task.node, args);
+    const repository = (await task.driver.deploy.isRepository?.(task)) === true;
+    const { changes, internal } = startingDeploy(task.node, repository, args);
     const lessee = event === 'rebuild' ? { changes: {}, internal: {} } : automaticLessee(task);
     return {
       changes: { ...changes, ...lessee.changes },

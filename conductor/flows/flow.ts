@@ -68,6 +68,8 @@ export interface Flow {
   finish(task: NodeTask): Promise<void>;
   /** Cleans up as far as possible, and fires `fail` with the reason and the report as `last_error`. */
   fail(task: NodeTask, reason: string, how?: Failure): Promise<void>;
+  /** The flow works through the deploy interface: `autodetect` chooses one before. */
+  readonly usesDeploy?: true;
   /** The node's agent works for the flow, and is asked after a failure. */
   readonly asksAgent?: true;
   /** Absent: the flow has no waiting state. */

@@ -24,6 +24,7 @@ import {
   type RequestedStep,
 } from '../steps/steps';
 import { refuseInMaintenance, refuseWith } from './admission';
+import { restoredInterface } from '../hardware/deploy-interface';
 import { reported, type AfterAbort, type Failure } from './flow';
 import { applyOutcome, powerOffAfter } from './outcome';
 import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
@@ -135,14 +136,20 @@ async function fail(task: NodeTask, list: ListedSteps, reason: string, how: Fail
   const also = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
   await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
-  await task.end('fail', { [`${kind}_step`]: {}, last_error: reported(text, how) }, forgottenAt(`${kind} failure`));
+  const { changes, internal } = restoredInterface(task.node);
+  await task.end(
+    'fail',
+    { [`${kind}_step`]: {}, ...changes, last_error: reported(text, how) },
+    { ...forgottenAt(`${kind} failure`), ...internal },
+  );
 }
 export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
   const { kind, noun, gerund, forgotten } = list;
   const lastError = abortedText(task, kind);
   const reason = isBeforeRamdisk(task) ? undefined : await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
   const text = reason === undefined ? lastError : `Failed to tear down ${noun} after aborting the operation`;
-  await task.write({ [`${kind}_step`]: {}, last_error: text }, forgotten);
+  const { changes, internal } = restoredInterface(task.node);
+  await task.write({ [`${kind}_step`]: {}, ...changes, last_error: text }, { ...forgotten, ...internal });
 }
 /** The message about a step that failed. The driver's message may name the step already. */
 function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): string {

@@ -8,6 +8,7 @@ import { withDefaults } from '../steps/default-config';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { restoredInterface } from '../hardware/deploy-interface';
 import { storeLogsAtEnd } from './failure-report';
 import { unfinishedAbort } from './flow';
 import {
@@ -118,7 +119,8 @@ export const service = listedFlow(list, {
     if (!withoutRamdisk(task)) await storeLogsAtEnd(task, 'service');
     await tearDownAfterSteps(task, list);
     await cacheFacts(task);
-    await task.end('done', { service_step: {} }, FORGET_SERVICING);
+    const { changes, internal } = restoredInterface(task.node);
+    await task.end('done', { service_step: {}, ...changes }, { ...FORGET_SERVICING, ...internal });
   },
   abort: { 'service wait': abort, 'service hold': abort, 'service failed': abortFailed },
   afterAbort: {

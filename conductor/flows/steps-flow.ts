@@ -41,6 +41,7 @@ export function stepsFlow(parts: StepsFlowParts): StepsFlow {
   const flow: StepsFlow & StepsFlowParts = {
     ...parts,
     asksAgent: true,
+    usesDeploy: true,
     waiting: {
       inMaintenance: parts.inMaintenance,
       wake: (task, why, outcome) => wakeSteps(task, flow, why, outcome),

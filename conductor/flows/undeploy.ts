@@ -57,6 +57,7 @@ async function detachVifs(task: NodeTask): Promise<void> {
 
 export const undeploy: Flow = {
   errorType: 'unprovision',
+  usesDeploy: true,
   admit: {
     delete: {
       limit: { ...CLEANINGS, action: 'unprovisioning' },

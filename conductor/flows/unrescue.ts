@@ -7,6 +7,8 @@ import { validateForRescue } from './rescue';
 
 export const unrescue: Flow = {
   errorType: 'rescue',
+  // Whether the instance runs from memory decides how it boots again.
+  usesDeploy: true,
   admit: {
     unrescue: {
       check: async (task) => {

@@ -5,7 +5,7 @@ import { Fault } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type InterfaceKind } from '../../model/records';
 import { repr } from '../../model/python';
-import { everyKind, readHardware, takesAny } from '../../drivers/read-hardware';
+import { everyKind, hintFor, readHardware, takesAny } from '../../drivers/read-hardware';
 import { fenced } from './fenced';
 import type { Hardware, InterfaceNames } from './hardware';
 
@@ -31,7 +31,7 @@ export function createHardware(
       throw new Fault('InvalidParameterValue', {
         message:
           `Could not find the following interface in the 'ironic.hardware.interfaces.${kind}' entrypoint: ${name}. ` +
-          `Valid interfaces are ${repr([...enabledOf[kind]].sort())}.`,
+          `Valid interfaces are ${repr([...enabledOf[kind]].sort())}.${hintFor(kind, name)}`,
       });
     if (!enabledType(driver).enabled[kind].includes(name) && !takesAny(hardwareTypes[driver]!, kind))
       throw new Fault('InvalidParameterValue', {

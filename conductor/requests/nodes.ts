@@ -141,6 +141,13 @@ function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges,
   return context.hardware.fill(changes.driver ?? node.driver, { ...current, ...given });
 }
 
+/** A deploy interface that the client sets counts more than the one that `autodetect` had replaced. */
+function choiceOf({ deploy_interface: before, driver_internal_info: info }: NodeRecord, after: NodeChanges): NodeChanges {
+  const { original_deploy_interface: original, ...others } = info;
+  const isSet = after.deploy_interface !== undefined && after.deploy_interface !== before;
+  return isSet && original !== undefined ? { driver_internal_info: others } : {};
+}
+
 /** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid, ParentNode… (400); DuplicateName. */
 export async function updateNode(
   context: Context,
@@ -163,7 +170,7 @@ export async function updateNode(
     checkSizes(uuid, changes.properties);
     checkKexec(changes);
     checkErasure(changes);
-    return { ...changes, ...follows, ...interfaces };
+    return { ...changes, ...follows, ...interfaces, ...choiceOf(node, { ...changes, ...interfaces }) };
   };
   const updated = await changeUnlocked(context, uuid, decide, {
     also: (node, { allocation_uuid: allocation }) => (allocation === null ? endAllocation(node) : undefined),

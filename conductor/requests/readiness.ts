@@ -11,6 +11,7 @@ import type { Context } from '../core/context';
 import { countTowards, DEPLOYMENTS } from '../core/concurrency';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
+import { chooseInterface } from '../hardware/deploy-interface';
 import { missingDeploySteps } from '../steps/deploy-request';
 import { defaultRowsOf } from './default-config';
 import { validationOf } from './validate';
@@ -24,6 +25,7 @@ const RAMDISK_IMAGES = ['kernel', 'ramdisk'] as const;
 /** Does not check the traits, for which the readiness has a check of its own. */
 async function validated(task: NodeTask): Promise<Probes['validation']> {
   const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
+  await chooseInterface(task);
   for (const kind of KINDS) results[kind] = await validationOf(task, kind, false);
   return results;
 }

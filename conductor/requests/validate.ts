@@ -6,6 +6,7 @@ import type { Context } from '../core/context';
 import type { NodeTask } from '../core/node-task';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
+import { chooseInterface } from '../hardware/deploy-interface';
 import { checkDeployRequest } from '../steps/deploy-request';
 
 /**
@@ -27,6 +28,7 @@ export async function validationOf(task: NodeTask, kind: InterfaceKind, traits =
 export async function validateNode(context: Context, uuid: string): Promise<Readonly<Record<string, Validation>>> {
   return withTask(context, uuid, { purpose: 'driver interface validation', lock: 'shared' }, async (task) => {
     const answers: Record<string, Validation> = {};
+    await chooseInterface(task);
     for (const kind of INTERFACE_KINDS.filter((interfaceKind) => interfaceKind !== 'vendor'))
       answers[kind] = await validationOf(task, kind);
     return answers;

@@ -150,7 +150,7 @@ export async function prepareInstance(task: Task): Promise<Outcome> {
   return done;
 }
 
-async function switchNetwork(task: Task): Promise<Outcome> {
+export async function switchNetwork(task: Task): Promise<Outcome> {
   try {
     await task.driver.network.removeProvisioningNetwork(task);
     await task.driver.network.configureTenantNetworks(task);
@@ -160,7 +160,7 @@ async function switchNetwork(task: Task): Promise<Outcome> {
   }
 }
 
-async function bootInstance(task: Task): Promise<Outcome> {
+export async function bootInstance(task: Task): Promise<Outcome> {
   try {
     const isAgentThere = task.node.driver_internal_info.kexec !== undefined;
     if (await startKernel(task)) return done;
@@ -176,7 +176,7 @@ async function bootInstance(task: Task): Promise<Outcome> {
   }
 }
 
-const deployStep = (step: string, priority: number, run: Step['run'], agent: Pick<Step, 'usesAgent'> = {}): Step => ({
+export const deployStep = (step: string, priority: number, run: Step['run'], agent: Pick<Step, 'usesAgent'> = {}): Step => ({
   ...agent,
   step,
   priority: { deploy: priority },

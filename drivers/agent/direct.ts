@@ -78,7 +78,7 @@ const locate = (href: string, { options }: Pick<Task, 'options'>): ImageSource =
   return id === undefined ? locateImage(href, options) : { kind: 'snapshot', id };
 };
 
-const downloadSource = ({ node, options }: Task): string =>
+export const downloadSource = ({ node, options }: Task): string =>
   text(node.instance_info['image_download_source']) ||
   text(node.driver_info['image_download_source']) ||
   options['agent.image_download_source'];

@@ -1,9 +1,11 @@
 /** Deployment of instances that run from memory: the machine boots a kernel with ramdisk, or an ISO image, and no disk is written. */
-import { Fault } from '../../model/errors';
+import { Fault, reasonOf } from '../../model/errors';
 import { agentDeploy, prepareDeployed } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
+import { validImage } from '../common/glance-images';
 import { attachVolumes } from '../storage/boot-volume';
 import { type DeployInterface, type Task, done } from '../interfaces';
+import { glanceId } from '../../wire/openstack/glance';
 import { inMemoryImages } from './ramdisk';
 
 /** Copies to instance_info the kernel and ramdisk, or the ISO image, that the properties of the instance's image in Glance name. */
@@ -17,9 +19,27 @@ async function takeFromImage(task: Task): Promise<void> {
   await task.save({ instance_info: { ...kept, ...found } });
 }
 
+/** The mark of an instance that runs from memory: beside its files, or among the properties of its image in Glance. */
+const MARK = 'ironic_ramdisk_deploy';
+async function supports(task: Task): Promise<boolean> {
+  const { [MARK]: marked, boot_iso: iso, kernel, ramdisk, image_source: source } = task.node.instance_info;
+  if (marked && (iso || (kernel && ramdisk))) return true;
+  const id = typeof source === 'string' ? glanceId(source) : undefined;
+  if (id === undefined) return false;
+  try {
+    const { properties } = await validImage(task, id);
+    return Boolean(properties[MARK] && (properties['boot_iso_id'] || (properties['kernel_id'] && properties['ramdisk_id'])));
+  } catch (error) {
+    task.signal.throwIfAborted();
+    task.log.warn('Glance does not say whether the instance runs from memory', { image: id, reason: reasonOf(error) });
+    return false;
+  }
+}
+
 export const ramdiskDeploy: DeployInterface = {
   ...agentDeploy,
   inMemory: true,
+  supports,
   validate: async (task) => {
     const { boot } = task.driver;
     if (!boot.bootsInMemory)

@@ -125,6 +125,8 @@ function appended(task: Pick<Task, 'node' | 'options'>, option: AppendOption = '
 }
 /** What `kernelArguments` would refuse of the node, before anything is prepared. Throws InvalidParameterValue. */
 export const checkKernelArguments = (task: Pick<Task, 'node' | 'options'>, option?: AppendOption): void => void appended(task, option);
+/** The arguments that the node or the option adds to a kernel, on one line. Throws InvalidParameterValue. */
+export const appendedArguments = (task: Pick<Task, 'node' | 'options'>): string => oneLine([appended(task)]);
 const oneLine = (words: readonly string[]): string =>
   words
     .map((word) => word.trim())

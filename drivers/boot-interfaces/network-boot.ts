@@ -114,6 +114,8 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       throw new Fault('MissingParameterValue', { message: `Node ${task.node.uuid} does not have any port associated with it` });
     }
     validateRamdisk(task);
+    if (task.driver.deploy.checkInstaller && (await task.driver.storage.shouldWriteImage(task)))
+      await task.driver.deploy.checkInstaller(task);
     if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) await validateInstance(task, method);
     await checkBootMode(task);
   },
@@ -154,6 +156,17 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   cleanUpRamdisk: (task) => task.boots.remove(task.node.uuid),
   // A failed boot may have used up a boot device that is set for one start.
   retryRamdisk: (task) => withPowerCycle(task, () => setBootDevice(task, networkDevice(task, method), false)),
+  prepareInstaller: async (task, installer, agentToken) => {
+    const { uuid: node_uuid } = task.node;
+    await syncBootMode(task);
+    await updateDhcp(task, method);
+    const row = { node_uuid, macs: macsOf(task), method, purpose: 'installer', files: installer.files } as const;
+    // The URLs of the files have the token of the row.
+    const { token } = await task.boots.put({ ...row, kernel_args: '' });
+    const { kernelArgs, kickstart } = await installer.at(`${task.options['deploy.http_url']}/boot/${token}`, agentToken);
+    await task.boots.put({ ...row, kernel_args: kernelArgs }, kickstart);
+    await setBootDevice(task, networkDevice(task, method), true);
+  },
   prepareInstance: async (task) => {
     if (!runsAlready(task)) {
       await syncBootMode(task);

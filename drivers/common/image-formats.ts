@@ -38,12 +38,13 @@ async function glancePart(task: GlanceTask, id: string, offset: number, length: 
     body.on('error', () => {}).destroy();
   }
 }
-const partOf = (source: ImageSource, task: GlanceTask, offset: number, length: number): Promise<Buffer> =>
+/** Bytes of an image; fewer at its end. Throws an Error if its server cannot send a part. */
+export const imagePart = (source: ImageSource, task: GlanceTask, offset: number, length: number): Promise<Buffer> =>
   source.kind === 'glance' ? glancePart(task, source.id, offset, length) : readPart(source, { offset, length }, task);
 
 async function look(source: ImageSource, declared: string | null, task: GlanceTask): Promise<Inspected> {
   const { options } = task;
-  const head = await partOf(source, task, 0, HEAD_LENGTH);
+  const head = await imagePart(source, task, 0, HEAD_LENGTH);
   const wrapper = wrapperOf(head);
   const permitted = options['conductor.permitted_image_formats'];
   const deep = !options['conductor.disable_deep_image_inspection'];
@@ -52,9 +53,9 @@ async function look(source: ImageSource, declared: string | null, task: GlanceTa
   const content = wrapper === undefined ? head : await unpackHead(head, wrapper, HEAD_LENGTH);
   // Only the agent sees the rest of what is compressed.
   const needed = wrapper === undefined && deep ? neededFor(head) : undefined;
-  const whole = needed?.offset === 0 ? await partOf(source, task, 0, needed.length) : content;
+  const whole = needed?.offset === 0 ? await imagePart(source, task, 0, needed.length) : content;
   const then = needed?.offset === 0 ? neededFor(whole) : needed;
-  const more = then && (await partOf(source, task, then.offset, then.length));
+  const more = then && (await imagePart(source, task, then.offset, then.length));
   if (wrapper !== undefined && content.length === 0) throw new Error(`the image cannot be unpacked (${wrapper})`);
   const { format, refusal } = judge(whole, { permitted, declared, deep }, more);
   return { format: wrapper === undefined ? format : undefined, refusal };

@@ -139,6 +139,9 @@ export async function checkLocation(location: ImageLocation, fetching: Fetching)
   return answer.redirected ? { kind: 'http', url: answer.url } : location;
 }
 
+/** The answer to a HEAD request. Throws an Error if there is none. */
+export const headOf = (url: string, fetching: Fetching): Promise<Response> => send(url, { method: 'HEAD' }, fetching);
+
 const missing = (path: string): Fault => refused(`file://${path}`, 'Specified image file not found.');
 const withReason = <T>(path: string, work: () => Promise<T>): Promise<T> =>
   work().catch((error: unknown) => {

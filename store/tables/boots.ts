@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { BootRecord, BootRequests, Boots, ServedBoot } from '../../model/records';
-import { storableJson } from '../../model/text';
+import { storable, storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
 const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
@@ -11,7 +11,7 @@ const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files
 export function bootsOn(db: Knex, clock: Clock): Boots {
   const boots = () => db<ServedBoot>('boots').select(...COLUMNS);
   return {
-    async put({ node_uuid, macs, method, purpose, kernel_args, files }) {
+    async put({ node_uuid, macs, method, purpose, kernel_args, files }, kickstart) {
       const row = {
         node_uuid,
         method,
@@ -19,6 +19,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         kernel_args,
         macs: macs.map((mac) => mac.toLowerCase()),
         files: storableJson(files),
+        kickstart: kickstart === undefined ? null : storable(kickstart),
         updated_at: timestamp(clock.now()),
         // The recorded requests were for the previous boot record.
         requests: '{}',
@@ -43,6 +44,10 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
     async requestsOf(nodeUuid) {
       const [row] = await run(db<{ requests: BootRequests; node_uuid: string }>('boots').select('requests').where('node_uuid', nodeUuid));
       return row?.requests;
+    },
+    async kickstartOf(token) {
+      const [row] = await run(db<{ kickstart: string | null; token: string }>('boots').select('kickstart').where({ token }));
+      return row?.kickstart ?? undefined;
     },
     async remove(nodeUuid) {
       await run(db('boots').where('node_uuid', nodeUuid).delete());

@@ -74,6 +74,7 @@ const boots: Store['boots'] = {
   remove: () => Promise.reject(new Error('not here')),
   ofNode: (uuid) => Promise.resolve(uuid === UUID ? row() : undefined),
   byToken: (token) => Promise.resolve(token === TOKEN ? row() : undefined),
+  kickstartOf: (token) => Promise.resolve(token === TOKEN ? 'text\n' : undefined),
   noteRequests: async () => {},
   requestsOf: async () => undefined,
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),

@@ -29,7 +29,11 @@ export const DIFFERENCES: readonly Difference[] = [
     what: 'default',
     because: 'text on a terminal, else JSON; there are no Python packages whose levels could differ',
   },
-  { options: ['DEFAULT.enabled_deploy_interfaces'], what: 'default', because: 'autodetect and bootc do not exist here' },
+  {
+    options: ['DEFAULT.enabled_deploy_interfaces', 'DEFAULT.autodetect_deploy_interfaces'],
+    what: 'default',
+    because: 'bootc does not exist here',
+  },
   { options: ['DEFAULT.rpc_transport', 'json_rpc.port'], what: 'default', because: 'processes find each other in the database' },
   { options: ['dhcp.dhcp_provider'], what: 'default', because: 'neutron if Neutron is configured, see derived.ts' },
   { options: ['keystone_authtoken.http_connect_timeout'], what: 'default', because: 'no request lasts forever' },
@@ -42,6 +46,7 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     options: [
+      'anaconda.default_ks_template',
       'pxe.ipxe_config_template',
       'pxe.pxe_config_template',
       'pxe.uefi_pxe_config_template',

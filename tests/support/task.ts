@@ -205,6 +205,7 @@ export function testTask(
       remove: async (uuid) => void boots.delete(uuid),
       ofNode: async (uuid) => boots.get(uuid),
       byToken: async (token) => boots.get(token),
+      kickstartOf: async () => undefined,
       noteRequests: async () => {},
       requestsOf: async () => undefined,
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),

@@ -80,11 +80,22 @@ it('warns about enabled interfaces that do not exist, and continues', () => {
   expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope: nodes that set one of these need another one']);
 });
 
+it('says what to use instead of interfaces that have a successor', () => {
+  const warnings: string[] = [];
+  const hardware = made({ 'DEFAULT.enabled_deploy_interfaces': ['ansible', 'test', 'other'] }, warnings);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^\[DEFAULT\]enabled_deploy_interfaces: not available: ansible \(use custom-agent .*\)/),
+  ]);
+  expect(() => hardware.fill('test-hardware', { deploy_interface: 'ansible' })).toThrow(
+    /entrypoint: ansible\. Valid interfaces are \['other', 'test'\]\. The interface ansible is not here: use custom-agent /,
+  );
+});
+
 describe('what Ironic has and this program has not', () => {
   it('is left out, with a warning that says what happens to the nodes', () => {
     const warnings: string[] = [];
     const hardware = made(
-      { 'DEFAULT.enabled_hardware_types': ['idrac', 'test-hardware', 'ilo5'], 'DEFAULT.default_boot_interface': 'autodetect' },
+      { 'DEFAULT.enabled_hardware_types': ['idrac', 'test-hardware', 'ilo5'], 'DEFAULT.default_boot_interface': 'ilo-ipxe' },
       warnings,
     );
     expect(Object.keys(hardware.enabled)).toEqual(['test-hardware']);
@@ -94,7 +105,7 @@ describe('what Ironic has and this program has not', () => {
         /enabled_hardware_types: not available: idrac, ilo5: nodes .* until they get another driver \(of test-hardware\)$/,
       ),
       expect.stringMatching(
-        /^\[DEFAULT\]default_boot_interface = autodetect: not available: nodes that do not set one get the first .*\(test, other\)/,
+        /^\[DEFAULT\]default_boot_interface = ilo-ipxe: not available: nodes that do not set one get the first .*\(test, other\)/,
       ),
     ]);
   });
