@@ -6,12 +6,12 @@ import type { BootRecord, BootRequests, Boots, ServedBoot } from '../../model/re
 import { storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
-const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
+const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token', 'cpu_arch'] as const;
 
 export function bootsOn(db: Knex, clock: Clock): Boots {
   const boots = () => db<ServedBoot>('boots').select(...COLUMNS);
   return {
-    async put({ node_uuid, macs, method, purpose, kernel_args, files }) {
+    async put({ node_uuid, macs, method, purpose, kernel_args, files, cpu_arch }) {
       const row = {
         node_uuid,
         method,
@@ -19,6 +19,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         kernel_args,
         macs: macs.map((mac) => mac.toLowerCase()),
         files: storableJson(files),
+        cpu_arch: cpu_arch ?? null,
         updated_at: timestamp(clock.now()),
         // The recorded requests were for the previous boot record.
         requests: '{}',

@@ -294,6 +294,7 @@ describe('ipxe: prepareRamdisk', () => {
     expect(boots.get(NODE_UUID)).toEqual({
       node_uuid: NODE_UUID,
       token: NODE_UUID,
+      cpu_arch: null,
       macs: ['52:54:00:00:00:01'],
       method: 'ipxe',
       purpose: 'ramdisk',

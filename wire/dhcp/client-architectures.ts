@@ -11,17 +11,19 @@ interface Processor {
   readonly efi: string;
   /** iPXE's `${buildarch}`. iPXE for a BIOS is a 32-bit program, on 64-bit processors too. */
   readonly ipxe: readonly string[];
+  /** GRUB's `$grub_cpu`. */
+  readonly grub: readonly string[];
 }
 const PROCESSORS = {
-  x86_64: { efi: 'BOOTX64.EFI', ipxe: ['x86_64', 'i386'] },
-  i686: { efi: 'BOOTIA32.EFI', ipxe: [] },
-  aarch64: { efi: 'BOOTAA64.EFI', ipxe: ['arm64'] },
-  armv7l: { efi: 'BOOTARM.EFI', ipxe: ['arm32'] },
-  riscv64: { efi: 'BOOTRISCV64.EFI', ipxe: ['riscv64'] },
-  loongarch64: { efi: 'BOOTLOONGARCH64.EFI', ipxe: ['loong64'] },
+  x86_64: { efi: 'BOOTX64.EFI', ipxe: ['x86_64', 'i386'], grub: ['x86_64', 'i386'] },
+  i686: { efi: 'BOOTIA32.EFI', ipxe: ['i386'], grub: ['i386'] },
+  aarch64: { efi: 'BOOTAA64.EFI', ipxe: ['arm64'], grub: ['arm64'] },
+  armv7l: { efi: 'BOOTARM.EFI', ipxe: ['arm32'], grub: ['arm'] },
+  riscv64: { efi: 'BOOTRISCV64.EFI', ipxe: ['riscv64'], grub: ['riscv64'] },
+  loongarch64: { efi: 'BOOTLOONGARCH64.EFI', ipxe: ['loong64'], grub: ['loongarch64'] },
 } as const satisfies Readonly<Record<string, Processor>>;
 
-export interface ClientArchitecture {
+interface ClientArchitecture {
   /** Absent: of no row, or none that Linux boots with UEFI or a BIOS. */
   readonly cpu?: Cpu | undefined;
   readonly firmware: 'bios' | 'uefi';
@@ -64,6 +66,8 @@ export function clientArchitecture({ vendorClass = '', clientArchitectures }: Ar
   return { ...(NUMBERS[clientArchitectures?.[0] ?? Number(named?.[2] ?? 0)] ?? { firmware: 'uefi' }), ...http };
 }
 
+export const hasProcessor = (name: string): name is Cpu => Object.hasOwn(PROCESSORS, name);
+export const processorOf = (cpu: Cpu): Processor => PROCESSORS[cpu];
 /** The processor that iPXE was built for; undefined: another. */
 export const cpuOfIpxe = (buildarch: string): Cpu | undefined =>
-  (Object.keys(PROCESSORS) as Cpu[]).find((cpu) => (PROCESSORS[cpu].ipxe as readonly string[]).includes(buildarch));
+  (Object.keys(PROCESSORS) as Cpu[]).find((cpu) => processorOf(cpu).ipxe.includes(buildarch));

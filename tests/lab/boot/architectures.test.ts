@@ -1,0 +1,165 @@
+/**
+ * One server, machines of two architectures in QEMU: x86_64 with a BIOS and with UEFI by iPXE, and aarch64 with UEFI by GRUB. Each is
+ * discovered with the ramdisk of its architecture, deployed, and starts from its disk. Then one of them claims another architecture.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { JsonObject } from '../../../model/records';
+import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
+import { root } from '../../../demo/lab/root';
+import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../../../demo/lab/server';
+import { call } from '../inspection/inspect-machine';
+import { needs } from '../support/needs';
+import { buildRamdisk } from '../support/ramdisk';
+
+const run = promisify(execFile);
+/** Seconds. Alone, an aarch64 machine takes one minute from power on to its report, and another one from its disk. */
+const PATIENCE = 1500;
+const REPORT_PORT = 8099;
+const CASES = [
+  { name: 'bios', architecture: 'x86_64', firmware: 'bios', interface: 'ipxe' },
+  { name: 'uefi', architecture: 'x86_64', firmware: 'uefi', interface: 'ipxe' },
+  { name: 'arm', architecture: 'aarch64', firmware: 'uefi', interface: 'pxe' },
+] as const;
+
+let lab: Lab;
+let server: RunningServer;
+let images: string;
+let bmcPort = 6230;
+const machines = new Map<string, LabMachine>();
+const undo: (() => Promise<unknown>)[] = [];
+
+const ramdisksOf = (file: string): string =>
+  `x86_64:file://${root}/.cache/ramdisk/${file},aarch64:file://${root}/.cache/ramdisk-aarch64/${file}`;
+/** There is no ramdisk for all machines. Linux uses those of the consoles that the machine has. */
+function sections(): Sections {
+  const { conductor = {}, pxe = {}, ...others } = bootingSections(lab);
+  const { deploy_kernel: _kernel, deploy_ramdisk: _ramdisk, ...common } = conductor;
+  const grub = join(root, '.cache/sysroot-aarch64/usr/lib/grub/arm64-efi/monolithic/grubnetaa64.efi');
+  return {
+    ...others,
+    DEFAULT: { ...others['DEFAULT'], enabled_boot_interfaces: 'ipxe,pxe' },
+    conductor: {
+      ...common,
+      deploy_kernel_by_arch: ramdisksOf('vmlinuz'),
+      deploy_ramdisk_by_arch: ramdisksOf('initrd'),
+      automated_clean: 'False',
+    },
+    deploy: { fast_track: 'True' },
+    pxe: {
+      kernel_append_params: `console=ttyAMA0 ${String(pxe['kernel_append_params'])}`,
+      // Debian 12 has no iPXE for aarch64.
+      ipxe_bootfile_name_by_arch: 'aarch64:grubaa64.efi',
+      pxe_bootfile_name_by_arch: 'aarch64:grubaa64.efi',
+      loader_file_paths: `undionly.kpxe:/usr/lib/ipxe/undionly.kpxe,snponly.efi:/usr/lib/ipxe/snponly.efi,grubaa64.efi:${grub}`,
+    },
+    auto_discovery: { enabled: 'True', driver: 'ipmi' },
+    inspector: { add_ports: 'all' },
+  };
+}
+
+beforeAll(async () => {
+  needs({ 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-system-aarch64': 'qemu-system-arm', ipmi_sim: 'openipmi', curl: 'curl' });
+  await buildRamdisk();
+  await buildRamdisk('aarch64');
+  lab = await openLab('lab-architectures');
+  undo.push(() => lab.close());
+  images = join(lab.folder, 'server/state/httpboot');
+  mkdirSync(images, { recursive: true });
+  for (const architecture of ['x86_64', 'aarch64'])
+    await run(
+      'bash',
+      [join(root, 'demo/lab/image.sh'), join(images, `${architecture}.raw`), `http://${lab.address}:${REPORT_PORT}/`, architecture],
+      {
+        env: { ...process.env, ARCH: architecture },
+      },
+    );
+  lab.start(process.execPath, join(root, 'demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), join(lab.folder, 'report'));
+  server = await startServerProcess(join(lab.folder, 'server'), sections(), lab.namespace);
+  undo.push(() => server.stop());
+  for (const { name, architecture, firmware } of CASES)
+    machines.set(name, await lab.machine({ name, architecture, firmware, memoryMiB: 1024, cpus: 1, diskGiB: 5 }));
+}, 3_000_000);
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+}, 120_000);
+
+const waitFor = (what: string, machine: LabMachine, condition: () => boolean | Promise<boolean>): Promise<void> =>
+  until(PATIENCE, () => `${what}\n--- ${machine.name}\n${consoleEnd(machine)}\n--- server\n${server.logEnd()}`, condition);
+/** The node of the machine with this address; undefined: there is none yet. */
+async function nodeOf(machine: LabMachine): Promise<JsonObject | undefined> {
+  const { ports } = (await call(lab, 'GET', `/ports?address=${machine.mac}&detail=true`)) as { readonly ports: readonly JsonObject[] };
+  return ports[0] && call(lab, 'GET', `/nodes/${String(ports[0]['node_uuid'])}`);
+}
+async function reach(machine: LabMachine, state: string): Promise<void> {
+  await waitFor(`${machine.name} to be ${state}`, machine, async () => {
+    const node = await nodeOf(machine);
+    const now = String(node?.['provision_state']);
+    if (now.endsWith('failed')) throw new Error(`${now}: ${String(node!['last_error'])}\n${consoleEnd(machine)}\n${server.logEnd()}`);
+    return now === state && node?.['reservation'] === null;
+  });
+}
+
+it(
+  'each unknown machine boots the ramdisk of its architecture, and is enrolled with it',
+  async () => {
+    await Promise.all(
+      CASES.map(async ({ name, architecture }) => {
+        const machine = machines.get(name)!;
+        machine.setBoot({ device: 'pxe', persistent: true, mode: null });
+        const started = Date.now();
+        await machine.act('on');
+        await reach(machine, 'enroll');
+        process.stderr.write(
+          `${name}: discovered ${((Date.now() - started) / 1000).toFixed(1)} s after power on, ${machine.cpuSeconds().toFixed(1)} s of CPU\n`,
+        );
+        expect(await nodeOf(machine)).toMatchObject({ last_error: null, properties: { cpu_arch: architecture } });
+      }),
+    );
+  },
+  (PATIENCE + 60) * 1000,
+);
+
+it.each(CASES)(
+  'the $architecture machine with $firmware is deployed by its agent, and its system starts from the disk',
+  async ({ name, architecture, firmware, interface: boot }) => {
+    const machine = machines.get(name)!;
+    const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: bmcPort++, folder: lab.folder });
+    undo.push(() => bmc.stop());
+    const uuid = String((await nodeOf(machine))!['uuid']);
+    const report = join(lab.folder, 'report');
+    rmSync(report, { force: true });
+    const values = {
+      '/driver_info': { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password },
+      '/boot_interface': boot,
+      '/instance_info': {
+        image_source: `http://${lab.address}:8080/${architecture}.raw`,
+        image_checksum: readFileSync(join(images, `${architecture}.raw.sha256`), 'utf8').trim(),
+        image_disk_format: 'raw',
+      },
+      '/properties/capabilities': `boot_mode:${firmware}`,
+    };
+    await call(
+      lab,
+      'PATCH',
+      `/nodes/${uuid}`,
+      Object.entries(values).map(([path, value]) => ({ op: 'add', path, value })),
+    );
+    for (const [target, state] of [
+      ['manage', 'manageable'],
+      ['provide', 'available'],
+      ['active', 'active'],
+    ] as const) {
+      await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target });
+      await reach(machine, state);
+    }
+    await waitFor('its system to report', machine, () => existsSync(report));
+    expect(readFileSync(report, 'utf8')).toMatch(new RegExp(`^image=${architecture}\\nmacs=${machine.mac} ?\\nfirmware=${firmware}\\n`));
+    process.stderr.write(`${name}: deployed, ${machine.cpuSeconds().toFixed(1)} s of CPU from its disk\n`);
+    await machine.act('off');
+  },
+  (4 * PATIENCE + 60) * 1000,
+);
