@@ -5,7 +5,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Options } from '../config/options';
 import type { ServedBoot } from '../model/records';
-import type { ChosenBoot } from './architectures';
+import { hasCommonFiles, ownProcessors, type ChosenBoot } from './architectures';
 import { ipxeArguments } from './ipxe';
 import { grubWords, kernelWords } from './pxe';
 
@@ -172,7 +172,9 @@ export async function loadBootTemplates(
         ? undefined
         : ipxe && select('ipxe', ipxe(valuesOf('ipxe', boot, `${httpUrl}/boot/${boot.token}`, options)), boot),
     pxe: async (kind, boot) => {
-      if (boot.purpose === 'volume' || boot.purpose === 'disk') return undefined;
+      // A template does not choose between the files of architectures.
+      const isOne = hasCommonFiles(boot) || ownProcessors(boot).length === 0;
+      if (boot.purpose === 'volume' || boot.purpose === 'disk' || !isOne) return undefined;
       const cpu = byCpu.size > 0 ? await cpuOf(boot.node_uuid) : undefined;
       const render = (cpu === undefined ? undefined : byCpu.get(cpu)) ?? usual[kind];
       return render && select(kind, render(valuesOf(kind, boot, `/boot/${boot.token}`, options)), boot);

@@ -414,6 +414,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire',
     'wire/openstack',
     'wire/redfish',
+    'wire/images/kernel-processor',
   ],
   'drivers/common': [
     'config/options',

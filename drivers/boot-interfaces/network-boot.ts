@@ -20,6 +20,7 @@ import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, sy
 import { validateCapabilities } from '../common/capabilities';
 import { locateImage, servable } from '../common/images';
 import { withPowerCycle } from '../common/power-cycle';
+import { checkKernels } from './kernel-check';
 import { updateDhcp } from '../dhcp-providers/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';
@@ -140,9 +141,11 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     checkKernelArguments(task);
   },
   prepareRamdisk: async (task, kernelArgs) => {
-    const { trusted, byArchitecture, ...common } = ramdiskOf(task, ramdiskMode(task.node));
+    const mode = ramdiskMode(task.node);
+    const { trusted, byArchitecture, ...common } = ramdiskOf(task, mode);
     const files: Record<string, string> = {};
     for (const [name, source] of Object.entries({ ...common, ...byArchitecture })) files[name] = await servable(source, trusted, task);
+    await checkKernels(task.node, `${mode}_kernel`, files);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
     await updateDhcp(task, method);

@@ -1,6 +1,6 @@
 /**
- * One server, machines of two architectures in QEMU: x86_64 with a BIOS and with UEFI by iPXE, and aarch64 with UEFI by GRUB. Each is
- * discovered with the ramdisk of its architecture, deployed, and starts from its disk. Then one of them claims another architecture.
+ * One server, machines of two architectures in QEMU: x86_64 with a BIOS and with UEFI, and aarch64 with UEFI. Each is discovered with the
+ * ramdisk of its architecture, deployed, and starts from its disk. Then the node of one of them claims another architecture.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -19,10 +19,16 @@ const run = promisify(execFile);
 /** Seconds. Alone, an aarch64 machine takes one minute from power on to its report, and another one from its disk. */
 const PATIENCE = 1500;
 const REPORT_PORT = 8099;
+const LOADERS = {
+  'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe',
+  'snponly.efi': '/usr/lib/ipxe/snponly.efi',
+  // Debian 12 has none (support/ipxe-arm64.sh).
+  'ipxe-arm64.efi': join(root, '.cache/ipxe-arm64/ipxe-arm64.efi'),
+};
 const CASES = [
-  { name: 'bios', architecture: 'x86_64', firmware: 'bios', interface: 'ipxe' },
-  { name: 'uefi', architecture: 'x86_64', firmware: 'uefi', interface: 'ipxe' },
-  { name: 'arm', architecture: 'aarch64', firmware: 'uefi', interface: 'pxe' },
+  { name: 'bios', architecture: 'x86_64', firmware: 'bios' },
+  { name: 'uefi', architecture: 'x86_64', firmware: 'uefi' },
+  { name: 'arm', architecture: 'aarch64', firmware: 'uefi' },
 ] as const;
 
 let lab: Lab;
@@ -38,10 +44,8 @@ const ramdisksOf = (file: string): string =>
 function sections(): Sections {
   const { conductor = {}, pxe = {}, ...others } = bootingSections(lab);
   const { deploy_kernel: _kernel, deploy_ramdisk: _ramdisk, ...common } = conductor;
-  const grub = join(root, '.cache/sysroot-aarch64/usr/lib/grub/arm64-efi/monolithic/grubnetaa64.efi');
   return {
     ...others,
-    DEFAULT: { ...others['DEFAULT'], enabled_boot_interfaces: 'ipxe,pxe' },
     conductor: {
       ...common,
       deploy_kernel_by_arch: ramdisksOf('vmlinuz'),
@@ -51,10 +55,10 @@ function sections(): Sections {
     deploy: { fast_track: 'True' },
     pxe: {
       kernel_append_params: `console=ttyAMA0 ${String(pxe['kernel_append_params'])}`,
-      // Debian 12 has no iPXE for aarch64.
-      ipxe_bootfile_name_by_arch: 'aarch64:grubaa64.efi',
-      pxe_bootfile_name_by_arch: 'aarch64:grubaa64.efi',
-      loader_file_paths: `undionly.kpxe:/usr/lib/ipxe/undionly.kpxe,snponly.efi:/usr/lib/ipxe/snponly.efi,grubaa64.efi:${grub}`,
+      ipxe_bootfile_name_by_arch: 'aarch64:ipxe-arm64.efi',
+      loader_file_paths: Object.entries(LOADERS)
+        .map(([name, path]) => `${name}:${path}`)
+        .join(','),
     },
     auto_discovery: { enabled: 'True', driver: 'ipmi' },
     inspector: { add_ports: 'all' },
@@ -65,6 +69,7 @@ beforeAll(async () => {
   needs({ 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-system-aarch64': 'qemu-system-arm', ipmi_sim: 'openipmi', curl: 'curl' });
   await buildRamdisk();
   await buildRamdisk('aarch64');
+  await run('bash', [join(root, 'tests/lab/support/ipxe-arm64.sh')]);
   lab = await openLab('lab-architectures');
   undo.push(() => lab.close());
   images = join(lab.folder, 'server/state/httpboot');
@@ -125,7 +130,7 @@ it(
 
 it.each(CASES)(
   'the $architecture machine with $firmware is deployed by its agent, and its system starts from the disk',
-  async ({ name, architecture, firmware, interface: boot }) => {
+  async ({ name, architecture, firmware }) => {
     const machine = machines.get(name)!;
     const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: bmcPort++, folder: lab.folder });
     undo.push(() => bmc.stop());
@@ -134,7 +139,6 @@ it.each(CASES)(
     rmSync(report, { force: true });
     const values = {
       '/driver_info': { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password },
-      '/boot_interface': boot,
       '/instance_info': {
         image_source: `http://${lab.address}:8080/${architecture}.raw`,
         image_checksum: readFileSync(join(images, `${architecture}.raw.sha256`), 'utf8').trim(),
@@ -160,6 +164,24 @@ it.each(CASES)(
     expect(readFileSync(report, 'utf8')).toMatch(new RegExp(`^image=${architecture}\\nmacs=${machine.mac} ?\\nfirmware=${firmware}\\n`));
     process.stderr.write(`${name}: deployed, ${machine.cpuSeconds().toFixed(1)} s of CPU from its disk\n`);
     await machine.act('off');
+  },
+  (4 * PATIENCE + 60) * 1000,
+);
+
+it(
+  'a machine of another architecture than its node boots nothing: its console and the log say why',
+  async () => {
+    const machine = machines.get('bios')!;
+    const uuid = String((await nodeOf(machine))!['uuid']);
+    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'deleted' });
+    await reach(machine, 'available');
+    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'manage' });
+    await reach(machine, 'manageable');
+    await call(lab, 'PATCH', `/nodes/${uuid}`, [{ op: 'add', path: '/properties/cpu_arch', value: 'aarch64' }]);
+    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'inspect' });
+    const said = `the node ${uuid} has cpu_arch aarch64, but this machine is x86_64`;
+    await waitFor('the console to say it', machine, () => readFileSync(machine.consoleFile, 'latin1').includes(`Bloomery: ${said}`));
+    expect(readFileSync(server.log, 'utf8')).toContain(said);
   },
   (4 * PATIENCE + 60) * 1000,
 );
