@@ -282,7 +282,7 @@ function createHandler(
         refuse(response, 500, 'Internal server error');
       }
     } finally {
-      const kind = IPXE.test(request.url ?? '') ? 'script' : 'file';
+      const kind = IPXE.test((request.url ?? '').split('?', 1)[0]!) ? 'script' : 'file';
       metrics.count('bloomery_http_boot_answers_total', { kind, status: `${Math.floor(response.statusCode / 100)}xx` });
     }
   };
