@@ -19,9 +19,9 @@ out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
 arch=${ARCH:-x86_64}
-cache=$project/.cache/kernel sysroot= console=ttyS0 efi=BOOTX64.EFI grub_efi=x86_64-efi serial=1
+cache=$project/.cache/kernel sysroot= console=ttyS0 efi=BOOTX64.EFI grub_efi=x86_64-efi grub_program=grubx64.efi serial=1
 if [ "$arch" = aarch64 ]; then
-  cache=$project/.cache/kernel-aarch64 sysroot=$project/.cache/sysroot-aarch64 console=ttyAMA0 efi=BOOTAA64.EFI grub_efi=arm64-efi serial=
+  cache=$project/.cache/kernel-aarch64 sysroot=$project/.cache/sysroot-aarch64 console=ttyAMA0 efi=BOOTAA64.EFI grub_efi=arm64-efi grub_program=grubaa64.efi serial=
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -101,17 +101,17 @@ if [ -n "${PARTITION:-}" ]; then
   cp "$cache/boot/vmlinuz-$version" "$tree/boot/"
   cp "$work/initrd" "$tree/boot/initrd.img-$version"
   echo "UUID=$uuid / ext4 ro 0 1" > "$tree/etc/fstab"
-  words="console=ttyS0 quiet panic=-1 no_timer_check image=$name report=$url"
+  words="console=$console quiet panic=-1 no_timer_check image=$name report=$url"
   if [ "$PARTITION" = bare ]; then
     printf 'GRUB_CMDLINE_LINUX="%s"\n' "$words" > "$tree/etc/default/grub"
   else
     mkdir "$tree/boot/grub"
     printf 'linux /boot/vmlinuz-%s root=UUID=%s %s\ninitrd /boot/initrd.img-%s\nboot\n' "$version" "$uuid" "$words" "$version" > "$tree/boot/grub/grub.cfg"
   fi
-  grub=/usr/lib/grub/x86_64-efi/monolithic/grubx64.efi
+  grub=/usr/lib/grub/$grub_efi/monolithic/$grub_program
   case $PARTITION in
-    folder) install -D -m 644 "$grub" "$tree/boot/efi/EFI/debian/grubx64.efi"; install -D -m 644 "$grub" "$tree/boot/efi/EFI/BOOT/BOOTX64.EFI" ;;
-    *) install -D -m 644 "$grub" "$tree$grub" ;;
+    folder) install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/debian/$grub_program"; install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/BOOT/$efi" ;;
+    *) install -D -m 644 "$sysroot$grub" "$tree$grub" ;;
   esac
   truncate -s 96M "$work/root.raw"
   PATH=$PATH:/usr/sbin mke2fs -q -t ext4 -U "$uuid" -L lab-root -d "$tree" "$work/root.raw"

@@ -9,18 +9,20 @@ export type Cpu = keyof typeof PROCESSORS;
 interface Processor {
   /** The loader of the UEFI fallback path, below EFI/BOOT. */
   readonly efi: string;
+  /** The machine type in the header of an EFI program (PE). */
+  readonly pe: number;
   /** iPXE's `${buildarch}`. iPXE for a BIOS is a 32-bit program, on 64-bit processors too. */
   readonly ipxe: readonly string[];
   /** GRUB's `$grub_cpu`. */
   readonly grub: readonly string[];
 }
 const PROCESSORS = {
-  x86_64: { efi: 'BOOTX64.EFI', ipxe: ['x86_64', 'i386'], grub: ['x86_64', 'i386'] },
-  i686: { efi: 'BOOTIA32.EFI', ipxe: ['i386'], grub: ['i386'] },
-  aarch64: { efi: 'BOOTAA64.EFI', ipxe: ['arm64'], grub: ['arm64'] },
-  armv7l: { efi: 'BOOTARM.EFI', ipxe: ['arm32'], grub: ['arm'] },
-  riscv64: { efi: 'BOOTRISCV64.EFI', ipxe: ['riscv64'], grub: ['riscv64'] },
-  loongarch64: { efi: 'BOOTLOONGARCH64.EFI', ipxe: ['loong64'], grub: ['loongarch64'] },
+  x86_64: { efi: 'BOOTX64.EFI', pe: 0x8664, ipxe: ['x86_64', 'i386'], grub: ['x86_64', 'i386'] },
+  i686: { efi: 'BOOTIA32.EFI', pe: 0x14c, ipxe: ['i386'], grub: ['i386'] },
+  aarch64: { efi: 'BOOTAA64.EFI', pe: 0xaa64, ipxe: ['arm64'], grub: ['arm64'] },
+  armv7l: { efi: 'BOOTARM.EFI', pe: 0x1c2, ipxe: ['arm32'], grub: ['arm'] },
+  riscv64: { efi: 'BOOTRISCV64.EFI', pe: 0x5064, ipxe: ['riscv64'], grub: ['riscv64'] },
+  loongarch64: { efi: 'BOOTLOONGARCH64.EFI', pe: 0x6264, ipxe: ['loong64'], grub: ['loongarch64'] },
 } as const satisfies Readonly<Record<string, Processor>>;
 
 interface ClientArchitecture {
@@ -68,6 +70,9 @@ export function clientArchitecture({ vendorClass = '', clientArchitectures }: Ar
 
 export const hasProcessor = (name: string): name is Cpu => Object.hasOwn(PROCESSORS, name);
 export const processorOf = (cpu: Cpu): Processor => PROCESSORS[cpu];
+/** The name of the loader that firmware starts by default, for a program with this machine type; undefined: of another processor. */
+export const defaultLoaderName = (pe: number): string | undefined =>
+  Object.values(PROCESSORS).find((processor) => processor.pe === pe)?.efi;
 /** The processor that iPXE was built for; undefined: another. */
 export const cpuOfIpxe = (buildarch: string): Cpu | undefined =>
   (Object.keys(PROCESSORS) as Cpu[]).find((cpu) => processorOf(cpu).ipxe.includes(buildarch));

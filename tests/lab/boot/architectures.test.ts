@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { JsonObject } from '../../../model/records';
 import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
@@ -30,6 +31,14 @@ const CASES = [
   { name: 'uefi', architecture: 'x86_64', firmware: 'uefi' },
   { name: 'arm', architecture: 'aarch64', firmware: 'uefi' },
 ] as const;
+
+/** Name → the environment of demo/lab/image.sh. */
+const IMAGES = {
+  x86_64: { ARCH: 'x86_64', PARTITION: undefined },
+  aarch64: { ARCH: 'aarch64', PARTITION: undefined },
+  // A root file system with Debian's package of GRUB.
+  'aarch64-root': { ARCH: 'aarch64', PARTITION: 'packaged' },
+} as const;
 
 let lab: Lab;
 let server: RunningServer;
@@ -74,14 +83,10 @@ beforeAll(async () => {
   undo.push(() => lab.close());
   images = join(lab.folder, 'server/state/httpboot');
   mkdirSync(images, { recursive: true });
-  for (const architecture of ['x86_64', 'aarch64'])
-    await run(
-      'bash',
-      [join(root, 'demo/lab/image.sh'), join(images, `${architecture}.raw`), `http://${lab.address}:${REPORT_PORT}/`, architecture],
-      {
-        env: { ...process.env, ARCH: architecture },
-      },
-    );
+  for (const [name, { ARCH, PARTITION }] of Object.entries(IMAGES)) {
+    const words = [join(root, 'demo/lab/image.sh'), join(images, `${name}.raw`), `http://${lab.address}:${REPORT_PORT}/`, name];
+    await run('bash', words, { env: { ...process.env, ARCH, PARTITION } });
+  }
   lab.start(process.execPath, join(root, 'demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), join(lab.folder, 'report'));
   server = await startServerProcess(join(lab.folder, 'server'), sections(), lab.namespace);
   undo.push(() => server.stop());
@@ -104,8 +109,32 @@ async function reach(machine: LabMachine, state: string): Promise<void> {
     const node = await nodeOf(machine);
     const now = String(node?.['provision_state']);
     if (now.endsWith('failed')) throw new Error(`${now}: ${String(node!['last_error'])}\n${consoleEnd(machine)}\n${server.logEnd()}`);
-    return now === state && node?.['reservation'] === null;
+    if (now === state && node?.['reservation'] === null) return true;
+    // Each query starts a process.
+    await delay(900);
+    return false;
   });
+}
+const patch = (uuid: string, values: JsonObject): Promise<JsonObject> =>
+  call(
+    lab,
+    'PATCH',
+    `/nodes/${uuid}`,
+    Object.entries(values).map(([path, value]) => ({ op: 'add', path, value })),
+  );
+const order = (uuid: string, target: string): Promise<JsonObject> => call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target });
+const instanceOf = (image: keyof typeof IMAGES): JsonObject => ({
+  image_source: `http://${lab.address}:8080/${image}.raw`,
+  image_checksum: readFileSync(join(images, `${image}.raw.sha256`), 'utf8').trim(),
+  image_disk_format: 'raw',
+});
+const reportFile = (): string => join(lab.folder, 'report');
+/** Waits for the report of the deployed system. */
+async function reported(machine: LabMachine, image: keyof typeof IMAGES): Promise<void> {
+  await waitFor('its system to report', machine, () => existsSync(reportFile()));
+  const text = readFileSync(reportFile(), 'utf8');
+  expect(text).toMatch(new RegExp(`^image=${image}\\nmacs=${machine.mac} ?\\nfirmware=${machine.firmware.replace(/-.*/, '')}\\n`));
+  process.stderr.write(`${machine.name}: deployed, ${machine.cpuSeconds().toFixed(1)} s of CPU from its disk\n`);
 }
 
 it(
@@ -135,34 +164,36 @@ it.each(CASES)(
     const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: bmcPort++, folder: lab.folder });
     undo.push(() => bmc.stop());
     const uuid = String((await nodeOf(machine))!['uuid']);
-    const report = join(lab.folder, 'report');
-    rmSync(report, { force: true });
-    const values = {
+    rmSync(reportFile(), { force: true });
+    await patch(uuid, {
       '/driver_info': { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password },
-      '/instance_info': {
-        image_source: `http://${lab.address}:8080/${architecture}.raw`,
-        image_checksum: readFileSync(join(images, `${architecture}.raw.sha256`), 'utf8').trim(),
-        image_disk_format: 'raw',
-      },
+      '/instance_info': instanceOf(architecture),
       '/properties/capabilities': `boot_mode:${firmware}`,
-    };
-    await call(
-      lab,
-      'PATCH',
-      `/nodes/${uuid}`,
-      Object.entries(values).map(([path, value]) => ({ op: 'add', path, value })),
-    );
+    });
     for (const [target, state] of [
       ['manage', 'manageable'],
       ['provide', 'available'],
       ['active', 'active'],
     ] as const) {
-      await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target });
+      await order(uuid, target);
       await reach(machine, state);
     }
-    await waitFor('its system to report', machine, () => existsSync(report));
-    expect(readFileSync(report, 'utf8')).toMatch(new RegExp(`^image=${architecture}\\nmacs=${machine.mac} ?\\nfirmware=${firmware}\\n`));
-    process.stderr.write(`${name}: deployed, ${machine.cpuSeconds().toFixed(1)} s of CPU from its disk\n`);
+    await reported(machine, architecture);
+    if (name !== 'arm') await machine.act('off');
+  },
+  (4 * PATIENCE + 60) * 1000,
+);
+
+it(
+  'the aarch64 machine is rebuilt with a root file system, which its GRUB starts',
+  async () => {
+    const machine = machines.get('arm')!;
+    const uuid = String((await nodeOf(machine))!['uuid']);
+    rmSync(reportFile(), { force: true });
+    await patch(uuid, { '/instance_info': { ...instanceOf('aarch64-root'), image_type: 'partition', root_gb: 1 } });
+    await order(uuid, 'rebuild');
+    await reach(machine, 'active');
+    await reported(machine, 'aarch64-root');
     await machine.act('off');
   },
   (4 * PATIENCE + 60) * 1000,
@@ -173,12 +204,12 @@ it(
   async () => {
     const machine = machines.get('bios')!;
     const uuid = String((await nodeOf(machine))!['uuid']);
-    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'deleted' });
+    await order(uuid, 'deleted');
     await reach(machine, 'available');
-    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'manage' });
+    await order(uuid, 'manage');
     await reach(machine, 'manageable');
-    await call(lab, 'PATCH', `/nodes/${uuid}`, [{ op: 'add', path: '/properties/cpu_arch', value: 'aarch64' }]);
-    await call(lab, 'PUT', `/nodes/${uuid}/states/provision`, { target: 'inspect' });
+    await patch(uuid, { '/properties/cpu_arch': 'aarch64' });
+    await order(uuid, 'inspect');
     const said = `the node ${uuid} has cpu_arch aarch64, but this machine is x86_64`;
     await waitFor('the console to say it', machine, () => readFileSync(machine.consoleFile, 'latin1').includes(`Bloomery: ${said}`));
     expect(readFileSync(server.log, 'utf8')).toContain(said);
