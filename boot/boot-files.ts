@@ -92,7 +92,9 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
 }
 
 /** Files that a machine asks for when it boots. Agents and BMCs ask for others. */
-const BOOTED = new Set(['boot_iso', 'kernel', 'ramdisk', 'ks.cfg']);
+const BOOTED = /^(?:boot_iso|ks\.cfg|(?:kernel|ramdisk)(?:\.\w+)?)$/;
+/** The ramdisk, of any architecture. */
+const RAMDISK = /^ramdisk(?:\.\w+)?$/;
 
 /** Beside the files that the record names. */
 const KICKSTART = 'ks.cfg';
@@ -114,13 +116,13 @@ export function createBootFiles({ store, filter, cache, local, log, requests, re
     open: async (token, name, protocol) => {
       const report = Object.values(reports ?? {}).find((candidate) => candidate.token === token);
       const boot = report ?? (await store.boots.byToken(token));
-      if (boot && !report && BOOTED.has(name)) requests.note(boot.node_uuid, protocol);
+      if (boot && !report && BOOTED.test(name)) requests.note(boot.node_uuid, protocol);
       if (boot?.purpose === 'installer' && name === KICKSTART) return inMemory(await store.boots.kickstartOf(token));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource({ cache, local }, source);
       if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
-      const isAgents = boot?.purpose === 'ramdisk' && name === 'ramdisk';
+      const isAgents = boot?.purpose === 'ramdisk' && RAMDISK.test(name);
       return file && isAgents && apiCaFile ? withAuthorities(file, apiCaFile) : file;
     },
   };

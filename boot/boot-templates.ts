@@ -5,6 +5,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Options } from '../config/options';
 import type { ServedBoot } from '../model/records';
+import { hasCommonFiles, ownProcessors, type ChosenBoot } from './architectures';
 import { ipxeArguments } from './ipxe';
 import { grubWords, kernelWords } from './pxe';
 
@@ -25,7 +26,7 @@ const MOST_BYTES = 65_536;
 
 /** Each returns undefined where the server's own script is used. */
 export interface BootTemplates {
-  ipxe(boot: ServedBoot, httpUrl: string): string | undefined;
+  ipxe(boot: ChosenBoot, httpUrl: string): string | undefined;
   pxe(kind: 'pxelinux' | 'grub', boot: ServedBoot): Promise<string | undefined>;
   /** The script that all machines load first. */
   ipxeStart(httpUrl: string): string | undefined;
@@ -101,8 +102,8 @@ const ARGUMENTS: Readonly<Record<Kind, (args: string) => string>> = {
   grub: grubWords,
 };
 /** Ironic's `pxe_options`. @param files the URL or path of the folder with the machine's files */
-function valuesOf(kind: Kind, boot: ServedBoot, files: string, options: TemplateOptions): Values {
-  const [kernel, ramdisk] = [`${files}/kernel`, `${files}/ramdisk`];
+function valuesOf(kind: Kind, boot: ChosenBoot, files: string, options: TemplateOptions): Values {
+  const [kernel, ramdisk] = ['kernel', 'ramdisk'].map((name) => `${files}/${name}${boot.suffix ?? ''}`);
   const iso = boot.purpose === 'instance' && boot.files['boot_iso'] !== undefined;
   const own = boot.purpose === 'installer' ? [...boot.kernel_args.matchAll(INSTALLER)] : [];
   const args = own.length > 0 ? boot.kernel_args.replaceAll(INSTALLER, '') : boot.kernel_args;
@@ -178,7 +179,9 @@ export async function loadBootTemplates(
         ? undefined
         : ipxe && select('ipxe', ipxe(valuesOf('ipxe', boot, `${httpUrl}/boot/${boot.token}`, options)), boot),
     pxe: async (kind, boot) => {
-      if (boot.purpose === 'volume' || boot.purpose === 'disk') return undefined;
+      // A template does not choose between the files of architectures.
+      const isOne = hasCommonFiles(boot) || ownProcessors(boot).length === 0;
+      if (boot.purpose === 'volume' || boot.purpose === 'disk' || !isOne) return undefined;
       const cpu = byCpu.size > 0 ? await cpuOf(boot.node_uuid) : undefined;
       const render = (cpu === undefined ? undefined : byCpu.get(cpu)) ?? usual[kind];
       return render && select(kind, render(valuesOf(kind, boot, `/boot/${boot.token}`, options)), boot);

@@ -28,7 +28,8 @@ import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type ServedFiles } from './files';
 import type { OpenFile } from '../wire/local-files';
-import { fallbackUrl, ipxeScript, nothingScript, START_QUERY, startScript } from './ipxe';
+import { byArchitecture } from './architectures';
+import { askingScript, BUILD_QUERY, fallbackUrl, ipxeScript, nothingScript, refusingScript, START_QUERY, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
 import { silentBootRequests, type BootRequestLog } from './requests';
@@ -151,6 +152,8 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
   }
 }
 
+const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URLSearchParams(url.replace(/^[^?]*/, ''));
+
 function createAnswer({
   cache,
   local,
@@ -172,7 +175,7 @@ function createAnswer({
   };
 
   const nothing = (request: IncomingMessage, response: ServerResponse, mac: string): number | undefined => {
-    const asksForScript = new URLSearchParams((request.url ?? '').replace(/^[^?]*/, '')).has(START_QUERY);
+    const asksForScript = queryOf(request).has(START_QUERY);
     if (fallback !== null || asksForScript) {
       const other = fallback === null ? null : fallbackUrl(fallback, httpUrl());
       return sendScript(response, reachable(request, nothingScript(other)));
@@ -184,14 +187,20 @@ function createAnswer({
   const script = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
     const boot = await files.recordFor(mac, 'HTTP');
     if (!boot) return nothing(request, response, mac);
+    const choice = byArchitecture(boot, queryOf(request).get(BUILD_QUERY) ?? undefined);
+    if (choice.kind === 'asks') return sendScript(response, reachable(request, askingScript(httpUrl())));
+    if (choice.kind === 'refuses') {
+      log.warn('HTTP boot: a machine of another architecture', { node: boot.node_uuid, mac, reason: choice.why });
+      return sendScript(response, refusingScript(choice.why));
+    }
     const iscsi = boot.purpose === 'volume' ? await iscsiBootOf(store, boot.node_uuid) : undefined;
     if (typeof iscsi === 'string') {
       log.warn('HTTP boot: the volumes of a node cannot be booted', { node: boot.node_uuid, reason: iscsi });
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
     }
-    const own = (): string => ipxeScript(boot, httpUrl(), { iscsi, timeoutSeconds: ipxeTimeout });
-    return sendScript(response, reachable(request, templates.ipxe(boot, httpUrl()) ?? own()));
+    const own = (): string => ipxeScript(choice.boot, httpUrl(), { iscsi, timeoutSeconds: ipxeTimeout });
+    return sendScript(response, reachable(request, templates.ipxe(choice.boot, httpUrl()) ?? own()));
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
@@ -273,7 +282,7 @@ function createHandler(
         refuse(response, 500, 'Internal server error');
       }
     } finally {
-      const kind = IPXE.test(request.url ?? '') ? 'script' : 'file';
+      const kind = IPXE.test((request.url ?? '').split('?', 1)[0]!) ? 'script' : 'file';
       metrics.count('bloomery_http_boot_answers_total', { kind, status: `${Math.floor(response.statusCode / 100)}xx` });
     }
   };

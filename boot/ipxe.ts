@@ -1,6 +1,7 @@
 /** iPXE scripts (https://ipxe.org/scripting) for boot records. */
 import { endsIpxeCommand } from '../wire/kernel-arguments';
-import type { BootRecord, ServedBoot } from '../model/records';
+import type { BootRecord } from '../model/records';
+import type { ChosenBoot } from './architectures';
 import type { IscsiBoot, IscsiVolume } from '../wire/iscsi';
 
 /** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
@@ -8,6 +9,11 @@ const ATTEMPTS = 10;
 const MAC = '${mac:hexhyp}';
 /** In the URL of a script: the client wants a script also if the machine has nothing to boot. */
 export const START_QUERY = 'start';
+/** In the URL of a script: the architecture that iPXE was built for. */
+export const BUILD_QUERY = 'buildarch';
+const BUILD = `${BUILD_QUERY}=\${buildarch}`;
+/** The URL of the machine's script, for DHCP: iPXE fills in its settings (https://ipxe.org/scripting). @param mac with colons */
+export const scriptUrl = (httpUrl: string, mac: string): string => `${httpUrl}/ipxe/${mac.replaceAll(':', '-')}?${BUILD}`;
 
 interface ScriptParts {
   /** Present for purpose `volume`. */
@@ -19,7 +25,7 @@ interface ScriptParts {
  * The script of a machine.
  * @param httpUrl without a trailing slash
  */
-export const ipxeScript = (boot: ServedBoot, httpUrl: string, parts: ScriptParts = {}): string =>
+export const ipxeScript = (boot: ChosenBoot, httpUrl: string, parts: ScriptParts = {}): string =>
   ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl, parts), ''].join('\n');
 
 /**
@@ -31,11 +37,18 @@ export const startScript = (httpUrl: string): string =>
     '#!ipxe',
     ...repeated([
       `echo Bloomery: asking ${httpUrl} what ${MAC} boots`,
-      `imgfetch --name script ${httpUrl}/ipxe/${MAC}?${START_QUERY} || goto again`,
+      `imgfetch --name script ${httpUrl}/ipxe/${MAC}?${START_QUERY}&${BUILD} || goto again`,
       'imgexec script && exit 0 || exit 1',
     ]),
     '',
   ].join('\n');
+
+/** Asks for the script again, with the architecture. */
+export const askingScript = (httpUrl: string): string =>
+  ['#!ipxe', `chain --replace --autofree ${httpUrl}/ipxe/${MAC}?${START_QUERY}&${BUILD} || exit 1`, ''].join('\n');
+
+/** The script of a machine that must not boot what its address has. The firmware tries its next boot entry. @param why one line */
+export const refusingScript = (why: string): string => ['#!ipxe', `echo Bloomery: ${why}`, 'sleep 30', 'exit 1', ''].join('\n');
 
 /** The URL of [pxe]ipxe_fallback_script, which is one itself, or the name of a served file. */
 export const fallbackUrl = (script: string, httpUrl: string): string =>
@@ -80,7 +93,7 @@ const repeated = (lines: readonly string[]): readonly string[] => [
 
 /** UEFI iPXE passes the initrd to the kernel only if both lines name it. */
 function kernelAndRamdisk(
-  { token, kernel_args: args }: ServedBoot,
+  { token, kernel_args: args, suffix = '' }: ChosenBoot,
   httpUrl: string,
   { timeoutSeconds = 0 }: ScriptParts,
   ...more: readonly string[]
@@ -88,8 +101,8 @@ function kernelAndRamdisk(
   const limit = timeoutSeconds > 0 ? `--timeout ${timeoutSeconds * 1000} ` : '';
   return repeated([
     `echo Bloomery: loading the kernel and the ramdisk of ${MAC} from ${httpUrl}`,
-    `kernel ${limit}${httpUrl}/boot/${token}/kernel ${[...ipxeArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
-    `initrd ${limit}--name ramdisk ${httpUrl}/boot/${token}/ramdisk || goto again`,
+    `kernel ${limit}${httpUrl}/boot/${token}/kernel${suffix} ${[...ipxeArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
+    `initrd ${limit}--name ramdisk ${httpUrl}/boot/${token}/ramdisk${suffix} || goto again`,
     'echo Bloomery: starting the kernel',
     'boot || goto again',
   ]);
@@ -131,7 +144,7 @@ const iscsiDrives = ({ initiator, volumes }: IscsiBoot): readonly string[] =>
   ]);
 
 /** iPXE replaces `${mac}` with the address of the interface that it booted from. */
-const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string, parts: ScriptParts) => readonly string[]>> = {
+const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ChosenBoot, httpUrl: string, parts: ScriptParts) => readonly string[]>> = {
   ramdisk: (boot, httpUrl, parts) => kernelAndRamdisk(boot, httpUrl, parts, 'BOOTIF=${mac}'),
   instance: (boot, httpUrl, parts) =>
     boot.files['boot_iso'] === undefined

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { MediumContent, MediumRecord } from '../model/records';
+import { defaultLoaderName } from '../wire/dhcp/client-architectures';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';
@@ -113,19 +114,12 @@ async function whole(file: CachedFile, name: string): Promise<Buffer> {
   return buffer(file.read(0, file.size - 1));
 }
 
-/** PE machine type → the name of the default boot loader (UEFI 2.10 §3.5.1.1). */
-const EFI_NAMES: Readonly<Record<number, string>> = {
-  0x8664: 'BOOTX64.EFI',
-  0x14c: 'BOOTIA32.EFI',
-  0xaa64: 'BOOTAA64.EFI',
-  0x5064: 'BOOTRISCV64.EFI',
-};
 /** An image of an EFI system partition is used as it is; for an EFI program, a partition is generated. */
 async function systemPartition(loader: CachedFile, now: number): Promise<readonly Piece[]> {
   const start = await buffer(loader.read(0, Math.min(loader.size, 4096) - 1));
   const header = start.length > 0x40 && start.toString('latin1', 0, 2) === 'MZ' ? start.readUInt32LE(0x3c) : start.length;
   if (header + 6 > start.length) return [{ at: 0, size: loader.size, from: loader }];
-  const name = EFI_NAMES[start.readUInt16LE(header + 4)] ?? 'BOOTX64.EFI';
+  const name = defaultLoaderName(start.readUInt16LE(header + 4)) ?? 'BOOTX64.EFI';
   const layout = fatLayout({ label: 'ESP', files: { [`EFI/BOOT/${name}`]: loader.size }, now });
   const program = layout.files[0]!;
   const end = program.at + loader.size;

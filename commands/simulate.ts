@@ -14,6 +14,7 @@ import { startFleet, type Protocol } from '../simulator/fleet/fleet';
 import { nodeOf, protocolOf } from '../simulator/fleet/describe-node';
 import type { QemuFleet } from '../simulator/qemu/machine';
 import { parseAddressRange, hostInUrl, type AddressRange } from '../simulator/fleet/address-range';
+import type { Architecture } from '../simulator/qemu/platforms';
 import { checkQemu } from '../simulator/qemu/programs';
 import { serveRemote } from '../simulator/fleet/remote-control';
 import { signatureLists } from '../simulator/qemu/uefi-variables';
@@ -50,6 +51,13 @@ const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = 
   half: (index) => (index % 2 === 0 ? ['ipmi'] : ['redfish']),
 };
 
+/** Kind → the architecture of a machine by its index. */
+const ARCHITECTURES: Readonly<Record<string, (index: number) => Architecture>> = {
+  x86_64: () => 'x86_64',
+  aarch64: () => 'aarch64',
+  half: (index) => (index % 2 === 0 ? 'x86_64' : 'aarch64'),
+};
+
 /** Parses NAME:FAULTS or FAULTS, given several times. Returns the faults of a machine by name. @internal */
 export function startingFaults(given: readonly string[]): (name: string) => Faults {
   const rows = given.map((text) => {
@@ -78,6 +86,7 @@ interface Arguments {
   readonly first: number;
   readonly seed?: number;
   readonly bmcs: string;
+  readonly architecture: string;
   readonly ipmi: string;
   readonly redfish: string;
   readonly host: string;
@@ -148,7 +157,8 @@ async function simulate(given: Arguments): Promise<void> {
   const remotePlace = given.control === 'no' ? undefined : parseAddressRange(given.control, 1, '127.0.0.1');
   if (remotePlace && !isLoopback(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
   const qemu = qemuOf(given);
-  if (qemu) checkQemu(qemu);
+  const architectures = ARCHITECTURES[given.architecture]!;
+  if (qemu) checkQemu({ ...qemu, architectures: [...new Set([0, 1].slice(0, qemu.count).map(architectures))] });
   await completePausedResponses();
   const stop = new AbortController();
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
@@ -170,6 +180,7 @@ async function simulate(given: Arguments): Promise<void> {
     behaviour: { bootMs: given.bootMs, stepMs: given.stepMs },
     qemu,
     seed: given.seed,
+    architectures,
     bootUrl,
     stateFolder: given.state,
     onPhase: json ? (machine) => printJsonLine({ name: machine.name, phase: machine.phase() }) : undefined,
@@ -214,6 +225,11 @@ export function addSimulateCommand(program: Command): void {
     .option('--seed <n>', 'vary the hardware of the machines: processors, memory, disks, NICs (default: all the same)', upTo(2 ** 31))
     .addOption(
       new Option('--bmcs <kind>', 'BMCs of a machine; half: alternately IPMI and Redfish').choices(Object.keys(KINDS)).default('both'),
+    )
+    .addOption(
+      new Option('--architecture <kind>', 'processors of a machine; half: alternately x86_64 and aarch64')
+        .choices(Object.keys(ARCHITECTURES))
+        .default('x86_64'),
     )
     .option(
       '--ipmi <place>',

@@ -273,9 +273,12 @@ export interface BootRecord {
   readonly kernel_args: string;
   /**
    * Name in `/boot/<token>/<name>` → its source: a path, `file://` or `http(s)://` URL. `kernel` and `ramdisk`, or `boot_iso` (an
-   * instance, by iPXE), are booted. Others (`image`) are only served.
+   * instance, by iPXE), are booted; `kernel.aarch64` and `ramdisk.aarch64` instead by machines of that architecture (boot/architectures.ts).
+   * Others (`image`) are only served.
    */
   readonly files: Readonly<Record<string, string>>;
+  /** The node's property cpu_arch. Absent or null: it has none, and the machine may have any. */
+  readonly cpu_arch?: string | null | undefined;
 }
 export interface ServedBoot extends BootRecord {
   /** The secret in the URLs of the files. Sources may need credentials, so a node's UUID must not suffice to read their content. */

@@ -7,6 +7,7 @@ import { startHttpBoot } from '../boot/http';
 import { createBootRequestLog } from '../boot/requests';
 import { startTftp } from '../boot/tftp';
 import type { Options } from '../config/options';
+import { filesByArchitecture, wholePair } from '../drivers/common/configured-ramdisk';
 import { tlsOf } from '../config/tls';
 import type { ServedBoot } from '../model/records';
 import type { StoreContext } from './context';
@@ -18,13 +19,20 @@ export interface BootPorts {
   readonly https: number | null;
 }
 
+/** The deploy kernel and ramdisk for all machines, and those for an architecture (boot/architectures.ts). Empty: none are set. */
+function reportFiles(options: Options): ServedBoot['files'] {
+  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk } = options;
+  return { ...wholePair({ kernel, ramdisk }), ...filesByArchitecture(options, 'deploy') };
+}
+
 /**
  * Boot records for machines that the PXE filter admits although no node's boot record has their address. They boot the agent, which reports
  * the inventory. Undefined: no deploy kernel and ramdisk are set.
  */
 function reportBoots(options: Options): ReportBoots | undefined {
-  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
-  if (kernel === null || ramdisk === null) return undefined;
+  const { 'service_catalog.endpoint_override': api } = options;
+  const files = reportFiles(options);
+  if (Object.keys(files).length === 0) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
   const reporting = (uuid: string, callback: string): ServedBoot => ({
     node_uuid: uuid,
@@ -33,7 +41,7 @@ function reportBoots(options: Options): ReportBoots | undefined {
     method: 'ipxe',
     purpose: 'ramdisk',
     kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
-    files: { kernel, ramdisk },
+    files,
   });
   return {
     discovery: reporting('00000000-0000-0000-0000-000000000000', `${api}/v1/continue_inspection`),

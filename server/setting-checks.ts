@@ -11,6 +11,7 @@ import { formatOptionName } from '../config/names';
 import { checkNeeds } from '../config/needs';
 import type { LoadedOptions, Options } from '../config/options';
 import { tlsOf } from '../config/tls';
+import { ramdiskWarnings } from '../drivers/common/configured-ramdisk';
 import { HARDWARE_TYPES, INTERFACES } from '../drivers/index';
 import { systemClock } from '../model/clock';
 import { isLoopback } from '../model/idents';
@@ -228,6 +229,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       if (roles.includes('conductor')) checkInspectionOptions(options, INTERFACES.inspect);
     },
   },
+  { what: 'ramdisks', check: ({ options, roles }) => (roles.includes('conductor') ? ramdiskWarnings(options) : []) },
   { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {

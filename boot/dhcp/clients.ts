@@ -1,5 +1,6 @@
 /** What DHCPv4 and DHCPv6 have in common: a client's machine, its kind, and its boot loader. */
 import type { BootRecord } from '../../model/records';
+import { clientArchitecture, type ArchitectureOptions } from '../../wire/dhcp/client-architectures';
 
 /** What the store knows about a MAC address. */
 export interface Machine {
@@ -34,35 +35,9 @@ export interface Loaders {
   readonly byArch: Readonly<Record<string, string>>;
 }
 
-/** RFC 4578 §2.1 with later numbers of IANA: the CPU, and whether the firmware is a BIOS. Other numbers are UEFI of an unknown CPU. */
-const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
-  0: { cpu: 'x86_64', bios: true },
-  6: { cpu: 'i686' },
-  7: { cpu: 'x86_64' },
-  9: { cpu: 'x86_64' },
-  10: { cpu: 'armv7l' },
-  11: { cpu: 'aarch64' },
-  15: { cpu: 'i686' },
-  16: { cpu: 'x86_64' },
-  18: { cpu: 'armv7l' },
-  19: { cpu: 'aarch64' },
-  20: { cpu: 'x86_64', bios: true },
-  27: { cpu: 'riscv64' },
-  30: { cpu: 'riscv64' },
-};
-
-/**
- * The architecture is in its own option or in the vendor class (PXEClient:Arch:00007:UNDI:003016). A client that sends neither is a BIOS
- * older than RFC 4578.
- */
-export function loaderFor(
-  { byArch, ...usual }: Loaders,
-  options: { readonly vendorClass?: string | undefined; readonly clientArchitectures?: readonly number[] | undefined },
-): string {
-  const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
-  const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
-  const mode = row?.bios ? 'bios' : 'uefi';
-  return (row && (byArch[`${row.cpu}-${mode}`] ?? byArch[row.cpu])) ?? usual[mode];
+export function loaderFor({ byArch, ...usual }: Loaders, options: ArchitectureOptions): string {
+  const { cpu, firmware } = clientArchitecture(options);
+  return (cpu && (byArch[`${cpu}-${firmware}`] ?? byArch[cpu])) ?? usual[firmware];
 }
 
 /** Why this machine gets no answer; undefined: it gets one. */

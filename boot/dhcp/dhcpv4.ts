@@ -15,6 +15,7 @@ import {
   type OptionValues,
   type Route,
 } from '../../wire/dhcp/dhcp';
+import { scriptUrl } from '../ipxe';
 import {
   DECISION_MS,
   loaderFor,
@@ -100,7 +101,7 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: BootPolicy, packet: DhcpPack
   },
   // no-pxedhcp: without it iPXE waits two seconds for a proxyDHCP server.
   ipxe: (policy, packet) => {
-    const { file, options } = named(`${policy.httpUrl}/ipxe/${packet.chaddr.replaceAll(':', '-')}`);
+    const { file, options } = named(scriptUrl(policy.httpUrl, packet.chaddr));
     return { file, options: { ...options, ipxe: new Map([[IPXE_NO_PXEDHCP, Buffer.from([1])]]) } };
   },
   system: () => ({ options: {} }),

@@ -17,6 +17,7 @@ import {
   type Option6Values,
 } from '../../wire/dhcp/dhcpv6';
 import { formatIpv6, macOfAddress, parseIpv6 } from '../../wire/ipv6';
+import { scriptUrl } from '../ipxe';
 import {
   DECISION_MS,
   loaderFor,
@@ -113,7 +114,7 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
   if (client === 'system' || boots === undefined) return {};
   if (boots === 'pxe') return tftp(policy.pxeLoaders);
   if (client === 'pxe') return tftp(policy.ipxeLoaders);
-  if (client === 'ipxe') return { bootFileUrl: `${policy.httpUrl}/ipxe/${mac.replaceAll(':', '-')}` };
+  if (client === 'ipxe') return { bootFileUrl: scriptUrl(policy.httpUrl, mac) };
   return {
     bootFileUrl: `${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, asked)}`,
     vendorClass: { enterprise: PXE_ENTERPRISE, data: [Buffer.from('HTTPClient')] },

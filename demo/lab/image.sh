@@ -10,12 +10,19 @@
 # /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bare` has neither, only /etc/default/grub. The system also
 # reports its root partition and its /etc/fstab.
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
+# ARCH=aarch64 makes an image for machines of that architecture, which boots from UEFI. Its kernel and programs are those that
+# ramdisk-agent/build/ramdisk.sh unpacked for a ramdisk of it.
 # If BLS is set, GRUB's configuration for a BIOS is as Fedora's: the command blscfg, and entries of the Boot Loader Specification.
 # Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils, and e2fsprogs).
 set -euo pipefail
 out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
 here=$(cd "$(dirname "$0")" && pwd)
-cache=$(cd "$here/../.." && pwd)/.cache/kernel
+project=$(cd "$here/../.." && pwd)
+arch=${ARCH:-x86_64}
+cache=$project/.cache/kernel sysroot= console=ttyS0 efi=BOOTX64.EFI grub_efi=x86_64-efi grub_program=grubx64.efi serial=1
+if [ "$arch" = aarch64 ]; then
+  cache=$project/.cache/kernel-aarch64 sysroot=$project/.cache/sysroot-aarch64 console=ttyAMA0 efi=BOOTAA64.EFI grub_efi=arm64-efi grub_program=grubaa64.efi serial=
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -31,7 +38,7 @@ version=$(ls "$cache/lib/modules")
 
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
-cp /bin/busybox "$root/bin/"
+cp "$sysroot/bin/busybox" "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
 raid=
 if [ -n "${MDADM:-}" ]; then
@@ -94,17 +101,17 @@ if [ -n "${PARTITION:-}" ]; then
   cp "$cache/boot/vmlinuz-$version" "$tree/boot/"
   cp "$work/initrd" "$tree/boot/initrd.img-$version"
   echo "UUID=$uuid / ext4 ro 0 1" > "$tree/etc/fstab"
-  words="console=ttyS0 quiet panic=-1 no_timer_check image=$name report=$url"
+  words="console=$console quiet panic=-1 no_timer_check image=$name report=$url"
   if [ "$PARTITION" = bare ]; then
     printf 'GRUB_CMDLINE_LINUX="%s"\n' "$words" > "$tree/etc/default/grub"
   else
     mkdir "$tree/boot/grub"
     printf 'linux /boot/vmlinuz-%s root=UUID=%s %s\ninitrd /boot/initrd.img-%s\nboot\n' "$version" "$uuid" "$words" "$version" > "$tree/boot/grub/grub.cfg"
   fi
-  grub=/usr/lib/grub/x86_64-efi/monolithic/grubx64.efi
+  grub=/usr/lib/grub/$grub_efi/monolithic/$grub_program
   case $PARTITION in
-    folder) install -D -m 644 "$grub" "$tree/boot/efi/EFI/debian/grubx64.efi"; install -D -m 644 "$grub" "$tree/boot/efi/EFI/BOOT/BOOTX64.EFI" ;;
-    *) install -D -m 644 "$grub" "$tree$grub" ;;
+    folder) install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/debian/$grub_program"; install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/BOOT/$efi" ;;
+    *) install -D -m 644 "$sysroot$grub" "$tree$grub" ;;
   esac
   truncate -s 96M "$work/root.raw"
   PATH=$PATH:/usr/sbin mke2fs -q -t ext4 -U "$uuid" -L lab-root -d "$tree" "$work/root.raw"
@@ -117,23 +124,25 @@ if [ -n "${PARTITION:-}" ]; then
 fi
 
 cat > "$work/grub.cfg" <<CFG
-serial --unit=0 --speed=115200
-terminal_output serial
-linux /vmlinuz console=ttyS0 quiet panic=-1 image=$name report=$url
+${serial:+serial --unit=0 --speed=115200
+terminal_output serial}
+linux /vmlinuz console=$console quiet panic=-1 image=$name report=$url
 initrd /initrd
 boot
 CFG
-modules="part_msdos part_gpt fat normal linux serial configfile"
+modules="part_msdos part_gpt fat normal linux configfile ${serial:+serial}"
 # shellcheck disable=SC2086
-grub-mkimage -O i386-pc -p '(hd0,msdos1)/grub' -o "$work/core.img" biosdisk $modules
+[ "$arch" != x86_64 ] || grub-mkimage -O i386-pc -p '(hd0,msdos1)/grub' -o "$work/core.img" biosdisk $modules
 # shellcheck disable=SC2086
-grub-mkimage -O x86_64-efi -p /grub -o "$work/BOOTX64.EFI" $modules search
+grub-mkimage -O "$grub_efi" -d "$sysroot/usr/lib/grub/$grub_efi" -p /grub -o "$work/$efi" $modules search
 size=64 # MiB
 raw=$work/disk.raw
 truncate -s ${size}M "$raw"
 printf '2048,,ef,*\n' | sfdisk -q "$raw"
-dd if=/usr/lib/grub/i386-pc/boot.img of="$raw" bs=446 count=1 conv=notrunc status=none
-dd if="$work/core.img" of="$raw" bs=512 seek=1 conv=notrunc status=none
+if [ "$arch" = x86_64 ]; then
+  dd if=/usr/lib/grub/i386-pc/boot.img of="$raw" bs=446 count=1 conv=notrunc status=none
+  dd if="$work/core.img" of="$raw" bs=512 seek=1 conv=notrunc status=none
+fi
 export MTOOLS_SKIP_CHECK=1
 fat="$raw@@1M"
 mformat -i "$fat" -T $(((size - 1) * 2048)) -h 64 -s 32 -v LAB ::
@@ -156,7 +165,7 @@ if [ -n "${BLS:-}" ]; then
       'grub_arg --unrestricted' 'grub_class fedora' | mcopy -i "$fat" - "::/loader/entries/$id-${entry%:*}.conf"
   done
 fi
-mcopy -i "$fat" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
+mcopy -i "$fat" "$work/$efi" "::/EFI/BOOT/$efi"
 case $out in
   *.qcow2) qemu-img convert -f raw -O qcow2 -c "$raw" "$out" ;;
   *) cp --sparse=always "$raw" "$out" ;;

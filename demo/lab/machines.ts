@@ -21,6 +21,8 @@ const run = promisify(execFile);
 interface MachineSpecification {
   readonly name: string;
   readonly firmware: 'bios' | 'uefi' | 'uefi-http';
+  /** Absent: x86_64. */
+  readonly architecture?: 'x86_64' | 'aarch64';
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly diskGiB: number;
@@ -77,7 +79,17 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
   }));
   const mode = firmware === 'bios' ? 'bios' : 'uefi';
   const machine = await createQemuMachine({
-    description: { name, uuid, serial: name, mode, cpus, memoryMiB, macs: [mac], disks },
+    description: {
+      name,
+      uuid,
+      serial: name,
+      architecture: specification.architecture ?? 'x86_64',
+      mode,
+      cpus,
+      memoryMiB,
+      macs: [mac],
+      disks,
+    },
     vendor: { manufacturer: 'Bloomery lab', product: firmware },
     pxe: specification.pxe,
     folder: join(lab.folder, name),

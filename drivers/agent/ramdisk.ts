@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isKernelCommandLine } from '../../wire/kernel-arguments';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
-import { configuredRamdisk, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';
+import { configuredRamdisk, filesByArchitecture, wholePair, type Pair, type RamdiskMode } from '../common/configured-ramdisk';
 import { type GlanceTask, validImage } from '../common/glance-images';
 import type { Property, Task } from '../interfaces';
 import { glanceId } from '../../wire/openstack/glance';
@@ -32,6 +32,8 @@ interface Ramdisk {
   readonly ramdisk: string;
   /** From the options, which the operator sets: no list of allowed folders applies. */
   readonly trusted: boolean;
+  /** `kernel.aarch64`, …: those of the options for machines of an architecture, if the node does not say which it has. */
+  readonly byArchitecture?: Readonly<Record<string, string>>;
 }
 
 /** Deploying an instance in memory needs no agent, but cleaning the disks does. */
@@ -82,7 +84,8 @@ export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ram
     [`${mode}_kernel`]: common.kernel,
     [`${mode}_ramdisk`]: common.ramdisk,
   });
-  return { kernel: common.kernel!, ramdisk: common.ramdisk!, trusted: true };
+  const byArchitecture = properties['cpu_arch'] ? {} : filesByArchitecture(task.options, mode);
+  return { kernel: common.kernel!, ramdisk: common.ramdisk!, trusted: true, byArchitecture };
 }
 
 /** What an instance in memory boots from. */

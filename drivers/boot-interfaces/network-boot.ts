@@ -20,6 +20,7 @@ import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, sy
 import { validateCapabilities } from '../common/capabilities';
 import { locateImage, servable } from '../common/images';
 import { withPowerCycle } from '../common/power-cycle';
+import { checkKernels } from './kernel-check';
 import { updateDhcp } from '../dhcp-providers/providers';
 import type { BootInterface, Property, Task } from '../interfaces';
 import { bootsFromVolume } from '../storage/boot-volume';
@@ -87,6 +88,12 @@ function macsOf(task: Task): readonly string[] {
   return (enabled.length > 0 ? enabled : task.ports).map((port) => port.address);
 }
 
+/** The architecture that the node claims. A machine that says another one is told so, and does not boot. */
+const cpuOf = ({ node: { properties } }: Task): string | null =>
+  typeof properties['cpu_arch'] === 'string' && properties['cpu_arch'] !== '' ? properties['cpu_arch'] : null;
+const withoutRamdisks = (files: BootRecord['files'] = {}): BootRecord['files'] =>
+  Object.fromEntries(Object.entries(files).filter(([name]) => !/^(?:kernel|ramdisk)(?:\.|$)/.test(name)));
+
 /** HTTP boot if the machine has such a device, otherwise PXE. */
 function networkDevice(task: Task, method: BootRecord['method']): string {
   return method === 'http-ipxe' && task.driver.management.bootDevices.includes('uefihttp') ? 'uefihttp' : 'pxe';
@@ -136,9 +143,11 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     checkKernelArguments(task);
   },
   prepareRamdisk: async (task, kernelArgs) => {
-    const source = ramdiskOf(task, ramdiskMode(task.node));
-    const kernel = await servable(source.kernel, source.trusted, task);
-    const ramdisk = await servable(source.ramdisk, source.trusted, task);
+    const mode = ramdiskMode(task.node);
+    const { trusted, byArchitecture, ...common } = ramdiskOf(task, mode);
+    const files: Record<string, string> = {};
+    for (const [name, source] of Object.entries({ ...common, ...byArchitecture })) files[name] = await servable(source, trusted, task);
+    await checkKernels(task.node, `${mode}_kernel`, files);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
     await updateDhcp(task, method);
@@ -148,8 +157,9 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       method,
       purpose: 'ramdisk',
       kernel_args: await kernelArguments(task, kernelArgs),
+      cpu_arch: cpuOf(task),
       // A deployment's image stays available when a step reboots the machine into the ramdisk.
-      files: { ...before?.files, kernel, ramdisk },
+      files: { ...withoutRamdisks(before?.files), ...files },
     });
     await setBootDevice(task, networkDevice(task, method), false);
   },
@@ -186,6 +196,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       ...(onVolume
         ? { purpose: 'volume', kernel_args: '', files: {} }
         : { purpose: 'instance', kernel_args: instanceArguments(task), files: await instanceFiles(task) }),
+      cpu_arch: cpuOf(task),
     });
     if (!runsAlready(task)) await setBootDevice(task, networkDevice(task, method), true);
   },

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
 #
-#   ramdisk.sh [OUTDIR]      default .cache/ramdisk; it gets vmlinuz and initrd
-#   ZSTD_CLEVEL              compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
+#   ramdisk.sh [OUTDIR [ARCH]]   default .cache/ramdisk, for this host's architecture; it gets vmlinuz and initrd
+#   ARCH                         x86_64 or aarch64; the default OUTDIR of another architecture than this host's is .cache/ramdisk-ARCH
+#   ZSTD_CLEVEL                  compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
+# For another architecture, all programs come from Debian's packages of it (foreign.sh), and Node from npm's registry.
 # Nothing is built when OUTDIR is up to date with the sources.
 # Debian packages: busybox-static cpio kmod zstd libzstd1 liblzma5 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
 # xfsprogs e2fsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
@@ -12,17 +14,32 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
-out=${1:-$project/.cache/ramdisk}
-kernel=$project/.cache/kernel
+host=$(uname -m)
+arch=${2:-$host}
+case $arch in # Debian's name, Node's name, and the prefix of binutils for other hosts
+  x86_64) debian=amd64 node_arch=x64 cross=x86_64-linux-gnu ;;
+  aarch64) debian=arm64 node_arch=arm64 cross=aarch64-linux-gnu ;;
+  *)
+    echo "There is no ramdisk for $arch: x86_64 and aarch64 are possible" >&2
+    exit 1
+    ;;
+esac
+foreign= suffix=
+[ "$arch" = "$host" ] || foreign=$arch suffix=-$arch
+out=${1:-$project/.cache/ramdisk$suffix}
+kernel=$project/.cache/kernel$suffix
 multipath=$project/.cache/multipath
 raid=$project/.cache/mdadm
-node=$(node -p process.execPath)
+host_node=$(node -p process.execPath)
+node=$host_node
+strip=strip
+[ -z "$foreign" ] || strip=$cross-strip
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux blkid:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs mke2fs:e2fsprogs mkfs.vfat:dosfstools $(case $(uname -m) in x86_64) echo grub-mkimage:grub-common ;; esac); do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli sg_sanitize:sg3-utils ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux blkid:util-linux udevadm:udev partclone.extfs:partclone xfs_logprint:xfsprogs mke2fs:e2fsprogs mkfs.vfat:dosfstools $(case $arch in x86_64) echo grub-mkimage:grub-common ;; esac) ${foreign:+$strip:binutils-$cross}; do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
-case $(uname -m) in x86_64) [ -f /usr/lib/grub/i386-pc/boot.img ] || missing="$missing grub-pc-bin" ;; esac
+case $arch$foreign in x86_64) [ -f /usr/lib/grub/i386-pc/boot.img ] || missing="$missing grub-pc-bin" ;; esac
 if [ -n "$missing" ]; then
   if [ "$(id -u)" != 0 ]; then
     echo "The ramdisk needs these Debian packages:$missing" >&2
@@ -34,9 +51,19 @@ export PATH=$PATH:/sbin:/usr/sbin
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# What the packages have: programs of this host, or those of the architecture, which `sysroot` holds
+program() { command -v "$1"; }
+libraries() { { LD_LIBRARY_PATH=$search ldd "$1" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }; } # ldd fails for plugins, which take some symbols from their program.
+shared() { /sbin/ldconfig -p | awk -v name="$1" '$1 == name && !found++ {print $NF}'; } # It reads to the end: a program that writes to a closed pipe fails.
+sysroot=
+if [ -n "$foreign" ]; then
+  # shellcheck source=foreign.sh
+  . "$here/foreign.sh"
+  multipath=$sysroot raid=$sysroot
+fi
 if [ ! -d "$kernel/boot" ]; then
-  apt-cache show linux-image-amd64 > /dev/null 2>&1 || apt-get -qq update
-  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ && !found++ {print $2}')
+  apt-cache show linux-image-$debian > /dev/null 2>&1 || apt-get -qq update
+  package=$(apt-cache depends linux-image-$debian | awk '/Depends: linux-image/ && !found++ {print $2}')
   mkdir "$work/download"
   chmod 755 "$work" "$work/download"
   if ! (cd "$work/download" && apt-get -qq download "$package" 2> ../apt.log && dpkg -x ./*.deb "$work/kernel"); then
@@ -79,12 +106,12 @@ fi
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
-tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v sg_sanitize) $(command -v sg_opcodes) $(command -v sg_requests) $(command -v sedutil-cli || true) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard) $(command -v udevadm)
-  $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
-  $(command -v blkid) $(command -v mkfs.vfat) $(command -v mke2fs) $(command -v mkfs.xfs) $(command -v addpart) $(find "$raid" -path '*/sbin/mdadm')
+names="ipmitool hdparm nvme sg_sanitize sg_opcodes sg_requests efibootmgr dmidecode blkdiscard udevadm partclone.extfs partclone.xfs partclone.ntfs xfs_logprint blkid mkfs.vfat mke2fs mkfs.xfs addpart"
+busybox=$(program busybox)
+tools="$busybox $(for name in $names; do program "$name"; done) $(program sedutil-cli || true) $(find "$raid" -path '*/sbin/mdadm')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
-udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
+udev=$(dirname "$(find "$sysroot"/usr/lib/udev "$sysroot"/lib/udev -name scsi_id -print -quit 2> /dev/null || true)")
 rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
 plugins=$(find "$multipath" -path '*/lib/multipath/*.so')
 files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules.d/60-cdrom_id.rules rules.d/60-persistent-storage.rules)
@@ -92,22 +119,21 @@ files="$(printf "$udev/%s " scsi_id ata_id cdrom_id rules.d/60-block.rules rules
 # The boot loader for the disks of an array, which a BIOS starts: what reads arrays, partitions and file systems, and the commands that
 # distributions' configurations use
 loader=
-if [ -f /usr/lib/grub/i386-pc/boot.img ]; then
+if [ -f "$sysroot/usr/lib/grub/i386-pc/boot.img" ] && [ "$arch" = x86_64 ]; then
   loader=$work/core.img
   mkdir "$work/memdisk"
-  cp "$here/bls.cfg" /usr/lib/grub/i386-pc/linux.mod "$work/memdisk/"
+  cp "$here/bls.cfg" "$sysroot/usr/lib/grub/i386-pc/linux.mod" "$work/memdisk/"
   tar -cf "$work/memdisk.tar" -C "$work/memdisk" --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 bls.cfg linux.mod
   # -m sets a prefix, too: the last one counts.
   # shellcheck disable=SC2046
-  grub-mkimage -O i386-pc -m "$work/memdisk.tar" -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
+  grub-mkimage -O i386-pc -d "$sysroot/usr/lib/grub/i386-pc" -m "$work/memdisk.tar" -p /boot/grub -c "$here/grub.cfg" -o "$loader" $(sed 's/#.*//' "$here/grub-modules.txt")
 fi
 # The agent loads them by their names.
-# It reads to the end: a program that writes to a closed pipe fails.
-zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" && !found++ {print $NF}')
-xz=$(/sbin/ldconfig -p | awk '$1 == "liblzma.so.5" && !found++ {print $NF}')
-koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
+zstd=$(shared libzstd.so.1)
+xz=$(shared liblzma.so.5)
+[ -n "$foreign" ] || koffi=$(ls "node_modules/@koromix/koffi-linux-$node_arch"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/foreign.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -117,29 +143,28 @@ root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,lib64}
 ln -s bin "$root/sbin" # where the kernel looks for modprobe
 # The agent: Node's program with the script inside
-printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCodeCache":true}' "$work/agent.js" "$work/agent.blob" > "$work/sea.json"
-"$node" --experimental-sea-config "$work/sea.json" 2> /dev/null
+printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCodeCache":%s}' "$work/agent.js" "$work/agent.blob" "$([ -n "$foreign" ] && echo false || echo true)" > "$work/sea.json"
+"$host_node" --experimental-sea-config "$work/sea.json" 2> /dev/null
 cp "$node" "$root/bin/agent"
 chmod u+w "$root/bin/agent"
-strip "$root/bin/agent"
+"$strip" "$root/bin/agent"
 node_modules/.bin/postject "$root/bin/agent" NODE_SEA_BLOB "$work/agent.blob" --sentinel-fuse NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2 > "$work/postject.log" 2>&1 || { cat "$work/postject.log" >&2; exit 1; }
 
-install -D -m 644 --strip "$koffi" "$root/lib/koffi.node"
+install -D -m 644 --strip --strip-program="$strip" "$koffi" "$root/lib/koffi.node"
 
 # Programs with their libraries
-cp /bin/busybox "$root/bin/"
+cp "$busybox" "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
 for tool in $tools; do
-  [ "$tool" = /bin/busybox ] || install -D --strip "$tool" "$root/bin/$(basename "$tool")"
+  [ "$tool" = "$busybox" ] || install -D --strip --strip-program="$strip" "$tool" "$root/bin/$(basename "$tool")"
 done
 ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
-[ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" /usr/lib/grub/i386-pc/boot.img "$loader"
+[ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" "$sysroot/usr/lib/grub/i386-pc/boot.img" "$loader"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$udev"/*_id $plugins; do
-  # ldd fails for plugins, which take some symbols from their program.
-  { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
+for file in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$root"/lib/udev/*_id $plugins; do
+  libraries "$file"
 done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
 
 # Modules with their dependencies

@@ -8,6 +8,12 @@
  * @type {Readonly<Record<string, Part>>}
  */
 export const PARTS = {
+  'boot/architectures': {
+    groups: ['machines', 'arm', 'ipmi', 'ramdisk', 'image', 'network'],
+    seconds: 400,
+    namespaces: true,
+    rare: true,
+  },
   'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
   'boot/dhcp': { groups: ['machines', 'network'], seconds: 55, namespaces: true },
   'boot/dhcpv6': { groups: ['machines', 'network'], seconds: 20, namespaces: true },

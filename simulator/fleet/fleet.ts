@@ -31,6 +31,8 @@ interface FleetSetup {
   readonly first?: number;
   /** Chooses the parts of each machine, deterministically; absent: all machines have the same parts. */
   readonly seed?: number | undefined;
+  /** The architecture of the machine with this index; absent: x86_64. */
+  readonly architectures?: (index: number) => MachineDescription['architecture'];
   /** The machines that really boot, in QEMU; absent: all machines are simulated. */
   readonly qemu?: QemuFleet | undefined;
   /** URL of the HTTP boot service (the server's [deploy]http_url); absent: nothing boots from the network. */
@@ -149,6 +151,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   const description: MachineDescription = {
     ...describeMachine((setup.first ?? 0) + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed),
     ...(qemu ? { mode: qemu.mode } : {}),
+    ...(setup.architectures ? { architecture: setup.architectures(index) } : {}),
   };
   const { name } = description;
   const saved = states?.read(name) as SavedMachine | undefined;

@@ -62,16 +62,22 @@ const SOURCES: Readonly<Record<Source, (host: FirmwareHost, signal: AbortSignal)
   },
 };
 
+/** iPXE's name of the architecture (`${buildarch}`). A script for another one boots nothing here. */
+const BUILDS = { x86_64: 'x86_64', aarch64: 'arm64' } as const satisfies Record<MachineDescription['architecture'], string>;
+
 /** Sends a request for each interface, as firmware and iPXE do. Undefined: there is no script, or it boots the disk. */
 async function networkBoot(host: FirmwareHost, signal: AbortSignal): Promise<BootScript | undefined> {
   const { bootUrl, description, http, clock, log } = host;
   if (bootUrl === undefined) return undefined;
+  const build = BUILDS[description.architecture];
   for (let tries = 0; tries < TRIES; tries++) {
     let answered = 0;
     for (const mac of description.macs) {
-      const answer = await http.request(`${bootUrl}/ipxe/${mac.replaceAll(':', '-')}`, { signal }).catch((error: unknown) => {
-        log.debug('the boot service does not answer', { error: reasonOf(error) });
-      });
+      const answer = await http
+        .request(`${bootUrl}/ipxe/${mac.replaceAll(':', '-')}?buildarch=${build}`, { signal })
+        .catch((error: unknown) => {
+          log.debug('the boot service does not answer', { error: reasonOf(error) });
+        });
       signal.throwIfAborted();
       if (answer?.status === 200) return readScript(await answer.text(), mac);
       await answer?.drain();

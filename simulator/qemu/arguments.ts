@@ -1,10 +1,10 @@
 /** QEMU's command line for a machine and one of its boots. */
 import type { BootSetting } from '../hardware/control';
 import type { MachineDescription } from '../hardware/description';
-import type { FirmwareFiles } from './programs';
+import { PLATFORMS, type FirmwareFiles } from './platforms';
 
 export interface QemuCommand {
-  readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
+  readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'architecture' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   readonly vendor: { readonly manufacturer: string; readonly product: string };
   /** The setting of this boot. The caller has chosen the firmware (`uefi`) by its mode. */
   readonly boot: Pick<BootSetting, 'device'>;
@@ -47,6 +47,8 @@ const value = (text: string): string => text.replaceAll(',', ',,');
 export function qemuArguments(command: QemuCommand): readonly string[] {
   const { machine, vendor, uefi, backends, diskFiles, cdFile, screenSocket } = command;
   const order = ORDER[command.boot.device];
+  const platform = PLATFORMS[machine.architecture];
+  const screenless = screenSocket === undefined && platform.withoutScreen !== undefined ? `,${platform.withoutScreen}` : '';
   const counts: Readonly<Record<Source, number>> = { network: machine.macs.length, disk: machine.disks.length, cdrom: 1 };
   const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, item) => sum + counts[item], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
@@ -58,9 +60,9 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     '-name',
     value(machine.name),
     '-machine',
-    `q35,accel=${command.accelerator}${screenSocket === undefined ? ',graphics=off' : ''}`,
+    `${platform.machine},accel=${command.accelerator}${screenless}`,
     '-cpu',
-    'max',
+    platform.cpu,
     '-smp',
     String(machine.cpus),
     '-m',
@@ -70,7 +72,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     '-nodefaults',
     '-display',
     'none',
-    ...(screenSocket === undefined ? ['-vga', 'none'] : ['-vga', 'std', '-vnc', `unix:${value(screenSocket)}`]),
+    ...(screenSocket === undefined ? ['-vga', 'none'] : [...platform.screen, '-vnc', `unix:${value(screenSocket)}`]),
     '-no-user-config',
     '-rtc',
     'base=utc',
@@ -124,8 +126,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
       : [
           '-drive',
           `if=none,id=cd,format=raw,media=cdrom,readonly=on,file=${value(cdFile)}`,
-          '-device',
-          `ide-cd,drive=cd,bus=ide.0,${place('cdrom', 0)}`,
+          ...platform.cd.with(-1, `${platform.cd.at(-1)!},${place('cdrom', 0)}`),
         ]),
   ];
 }

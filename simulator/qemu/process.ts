@@ -21,6 +21,7 @@ export interface QemuProcess {
 interface ProcessOptions {
   /** Starts QEMU; absent: as a child of this process. */
   readonly spawn?: Spawn | undefined;
+  readonly program: string;
   readonly words: readonly string[];
   /** The paths of the Unix sockets that `words` names. */
   readonly monitorSocket: string;
@@ -31,6 +32,7 @@ interface ProcessOptions {
 
 /** @throws an Error with QEMU's message; no process is left then */
 export async function startProcess({
+  program,
   words,
   monitorSocket,
   serialSocket,
@@ -39,7 +41,7 @@ export async function startProcess({
   ...options
 }: ProcessOptions): Promise<QemuProcess> {
   const servers = await Promise.all([acceptOne(monitorSocket), acceptOne(serialSocket)]);
-  const child = (options.spawn ?? spawnChild)('qemu-system-x86_64', words);
+  const child = (options.spawn ?? spawnChild)(program, words);
   const ended = new Promise<void>((done) => {
     child.once('exit', () => done());
     child.once('error', () => done());

@@ -1,6 +1,7 @@
 /** Finds the programs and the firmware that machines in QEMU need. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { PLATFORMS, type Architecture, type FirmwareFiles } from './platforms';
 
 /** A message for each program that is not installed. @internal @param programs program → its Debian package */
 export function missingPrograms(programs: Readonly<Record<string, string>>): readonly string[] {
@@ -19,32 +20,31 @@ function mayUse(path: string, mode: number): boolean {
   }
 }
 
-export interface FirmwareFiles {
-  readonly code: string;
-  /** The file with its variables. */
-  readonly variables: string;
-}
-/** The paths of OVMF in several distributions. Each machine gets its own copy of the file with the variables. */
-const OVMF: readonly FirmwareFiles[] = [
-  { code: '/usr/share/OVMF/OVMF_CODE_4M.fd', variables: '/usr/share/OVMF/OVMF_VARS_4M.fd' },
-  { code: '/usr/share/OVMF/OVMF_CODE.fd', variables: '/usr/share/OVMF/OVMF_VARS.fd' },
-  { code: '/usr/share/edk2/ovmf/OVMF_CODE.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.fd' },
-  { code: '/usr/share/edk2/x64/OVMF_CODE.4m.fd', variables: '/usr/share/edk2/x64/OVMF_VARS.4m.fd' },
-];
-/** @throws an Error when there is none */
-export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFiles {
+/** Each machine gets its own copy of the file with the variables. @throws an Error when there is none */
+export function uefiFirmware(architecture: Architecture = 'x86_64'): FirmwareFiles {
+  const { debian, files } = PLATFORMS[architecture].firmware;
   const found = files.find(({ code, variables }) => existsSync(code) && existsSync(variables));
-  if (!found) throw new Error('there is no UEFI firmware for QEMU (OVMF): it is in the Debian package ovmf');
+  if (!found) throw new Error(`there is no UEFI firmware for ${architecture} in QEMU: it is in the Debian package ${debian}`);
   return found;
 }
 
-const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
-
-/** @throws an Error that names what is missing on this host @param bridge the machines' bridge; absent: user-mode networks */
-export function checkQemu({ bridge, accelerator }: { readonly bridge?: string | undefined; readonly accelerator: 'kvm' | 'tcg' }): void {
-  const missing = missingPrograms({ ...QEMU_PROGRAMS, ...(bridge === undefined ? {} : { ip: 'iproute2' }) });
+interface QemuNeeds {
+  /** The machines' bridge; absent: user-mode networks. */
+  readonly bridge?: string | undefined;
+  readonly accelerator: 'kvm' | 'tcg';
+  /** Of the machines. */
+  readonly architectures: readonly Architecture[];
+}
+/** @throws an Error that names what is missing on this host */
+export function checkQemu({ bridge, accelerator, architectures }: QemuNeeds): void {
+  const programs = architectures.map((architecture): [string, string] => [PLATFORMS[architecture].program, PLATFORMS[architecture].debian]);
+  const missing = missingPrograms({
+    ...Object.fromEntries(programs),
+    'qemu-img': 'qemu-utils',
+    ...(bridge === undefined ? {} : { ip: 'iproute2' }),
+  });
   if (missing.length > 0) throw new Error(missing.join('\n'));
-  uefiFirmware();
+  for (const architecture of architectures) uefiFirmware(architecture);
   if (accelerator === 'kvm' && !mayUse('/dev/kvm', constants.R_OK | constants.W_OK)) throw new Error('this user may not use /dev/kvm');
   if (bridge === undefined) return;
   if (!existsSync(`/sys/class/net/${bridge}/bridge`)) throw new Error(`there is no bridge ${bridge}: ip link add ${bridge} type bridge`);

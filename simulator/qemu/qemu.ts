@@ -15,13 +15,17 @@ import type { MachineDescription } from '../hardware/description';
 import { qemuArguments, type QemuCommand } from './arguments';
 import type { QemuNetwork } from './network';
 import { killOrphan, startProcess, type QemuProcess, type Spawn } from './process';
-import { uefiFirmware, type FirmwareFiles } from './programs';
+import { PLATFORMS, type FirmwareFiles } from './platforms';
+import { uefiFirmware } from './programs';
 import { withHttpBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 
 interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator' | 'pxe' | 'screenSocket'> {
-  readonly description: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'mode' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
+  readonly description: Pick<
+    MachineDescription,
+    'name' | 'uuid' | 'serial' | 'architecture' | 'mode' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'
+  >;
   /** The folder for the machine's disks, its firmware's variables and the output of its serial line. */
   readonly folder: string;
   /** Called once; the machine closes the network. */
@@ -81,7 +85,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     const used = boot;
     const { cdFile, httpBootUri } = (await setup.starts?.()) ?? {};
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
-    const isUefi = (used.mode ?? description.mode) === 'uefi';
+    const isUefi = description.architecture !== 'x86_64' || (used.mode ?? description.mode) === 'uefi';
     const words = qemuArguments({
       machine: description,
       vendor,
@@ -94,14 +98,23 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       consoleFile,
       pidFile,
       screenSocket: setup.screenSocket,
-      uefi: isUefi ? await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
+      uefi: isUefi
+        ? await uefiFiles(description.architecture, folder, used.device === 'uefi-http' ? httpBootUri : undefined, log)
+        : undefined,
       ...authorities,
       cdFile,
     });
     const onOutput = (bytes: Buffer): void => {
       for (const listener of Array.from(listeners)) listener(bytes);
     };
-    const started = await startProcess({ spawn: setup.spawn, words, ...paths, onEvent, onOutput });
+    const started = await startProcess({
+      spawn: setup.spawn,
+      program: PLATFORMS[description.architecture].program,
+      words,
+      ...paths,
+      onEvent,
+      onOutput,
+    });
     void started.ended.then(() => forget(started));
     running = started;
     // A setting that is not persistent applies to one boot.
@@ -198,8 +211,13 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
 }
 
 /** The firmware with this machine's own variables. @param url the image to boot next; undefined: the variables do not change */
-async function uefiFiles(folder: string, url: string | undefined, log: Log): Promise<FirmwareFiles> {
-  const { code, variables: emptyVariables } = uefiFirmware();
+async function uefiFiles(
+  architecture: MachineDescription['architecture'],
+  folder: string,
+  url: string | undefined,
+  log: Log,
+): Promise<FirmwareFiles> {
+  const { code, variables: emptyVariables } = uefiFirmware(architecture);
   const variables = join(folder, 'vars.fd');
   if (!existsSync(variables)) await copyFile(emptyVariables, variables);
   if (url !== undefined) {

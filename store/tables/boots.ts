@@ -6,12 +6,12 @@ import type { BootRecord, BootRequests, Boots, ServedBoot } from '../../model/re
 import { storable, storableJson } from '../../model/text';
 import { run } from '../sql/faults';
 
-const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
+const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token', 'cpu_arch'] as const;
 
 export function bootsOn(db: Knex, clock: Clock): Boots {
   const boots = () => db<ServedBoot>('boots').select(...COLUMNS);
   return {
-    async put({ node_uuid, macs, method, purpose, kernel_args, files }, kickstart) {
+    async put({ node_uuid, macs, method, purpose, kernel_args, files, cpu_arch }, kickstart) {
       const row = {
         node_uuid,
         method,
@@ -20,6 +20,7 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
         macs: macs.map((mac) => mac.toLowerCase()),
         files: storableJson(files),
         kickstart: kickstart === undefined ? null : storable(kickstart),
+        cpu_arch: cpu_arch ?? null,
         updated_at: timestamp(clock.now()),
         // The recorded requests were for the previous boot record.
         requests: '{}',

@@ -109,7 +109,7 @@ describe('the script that every machine may start with', () => {
     expect(start).toEqual(
       expect.arrayContaining([
         'echo Bloomery: asking http://10.0.0.1:8080 what ${mac:hexhyp} boots',
-        'imgfetch --name script http://10.0.0.1:8080/ipxe/${mac:hexhyp}?start || goto again',
+        'imgfetch --name script http://10.0.0.1:8080/ipxe/${mac:hexhyp}?start&buildarch=${buildarch} || goto again',
         'imgexec script && exit 0 || exit 1',
         'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} seconds',
       ]),

@@ -294,6 +294,7 @@ describe('ipxe: prepareRamdisk', () => {
     expect(boots.get(NODE_UUID)).toEqual({
       node_uuid: NODE_UUID,
       token: NODE_UUID,
+      cpu_arch: null,
       macs: ['52:54:00:00:00:01'],
       method: 'ipxe',
       purpose: 'ramdisk',
@@ -304,6 +305,52 @@ describe('ipxe: prepareRamdisk', () => {
     });
     expect(events).toEqual(['boot device: pxe once']);
     expect(node().driver_internal_info).toEqual({ deploy_boot_mode: 'uefi' });
+  });
+  describe('with kernels of several architectures', () => {
+    const kernelFor = (name: string, at: number, magic: string): string => {
+      const path = join(folder, name);
+      const bytes = Buffer.alloc(2000);
+      bytes.write(magic, at, 'latin1');
+      writeFileSync(path, bytes);
+      return path;
+    };
+    const x86 = (): string => kernelFor('kernel-x86', 0x202, 'HdrS');
+    const arm = (): string => kernelFor('kernel-arm', 0x38, 'ARM\x64');
+    const byArch = (forArm: string) => ({
+      'conductor.deploy_kernel': x86(),
+      'conductor.deploy_ramdisk': ramdisk,
+      'conductor.deploy_kernel_by_arch': { aarch64: forArm },
+      'conductor.deploy_ramdisk_by_arch': { aarch64: ramdisk },
+    });
+    const recorded = async (properties: Readonly<Record<string, unknown>>, options: Readonly<Record<string, unknown>> = byArch(arm())) => {
+      const { task, boots } = testTask({ node: { properties }, options });
+      await ipxeBoot.prepareRamdisk(task, {});
+      const { cpu_arch, files } = boots.get(NODE_UUID)!;
+      return { cpu_arch, files };
+    };
+    it('records those of the architecture of the node', async () => {
+      expect(await recorded({ cpu_arch: 'aarch64' })).toEqual({ cpu_arch: 'aarch64', files: { kernel: arm(), ramdisk } });
+      expect(await recorded({ cpu_arch: 'x86_64' })).toEqual({ cpu_arch: 'x86_64', files: { kernel: x86(), ramdisk } });
+    });
+    it('records all for a node that does not say its architecture', async () => {
+      const files = { kernel: x86(), ramdisk, 'kernel.aarch64': arm(), 'ramdisk.aarch64': ramdisk };
+      expect(await recorded({})).toEqual({ cpu_arch: null, files });
+    });
+    it.each([
+      [
+        'the kernel of the node',
+        { cpu_arch: 'riscv64' },
+        'deploy_kernel: %x is a kernel for x86_64, but node %n has the property cpu_arch riscv64',
+      ],
+      ['the kernel of an option', {}, 'deploy_kernel_by_arch: %x is a kernel for x86_64, but the option is for aarch64'],
+    ])('refuses %s that is for another architecture, and writes no boot record', async (_, properties, message) => {
+      const { task, boots, events } = testTask({ node: { properties }, options: byArch(x86()) });
+      await expect(ipxeBoot.prepareRamdisk(task, {})).rejects.toMatchObject({
+        name: 'InvalidParameterValue',
+        message: message.replace('%x', x86()).replace('%n', NODE_UUID),
+      });
+      expect([boots.size, events]).toEqual([0, []]);
+    });
   });
   it.each([
     [{}, {}, 'nofb vga=normal'],

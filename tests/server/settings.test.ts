@@ -53,6 +53,21 @@ describe('URLs without [DEFAULT]my_ip', () => {
   });
 });
 
+it('warns, as Ironic does, about an architecture with a kernel and without a ramdisk', () => {
+  const changes: Partial<LoadedOptions> = {
+    'conductor.deploy_kernel_by_arch': { x86_64: '/k', aarch64: '/k', riscv64: '/k' },
+    'conductor.deploy_ramdisk_by_arch': { x86_64: '/r' },
+    'conductor.rescue_ramdisk_by_arch': { aarch64: '/r' },
+  };
+  const warned = checkOptions(given(changes), ['conductor'], false, '/state').filter((warning) => warning.includes('_by_arch'));
+  expect(warned).toEqual([
+    'The [conductor]deploy_kernel_by_arch configuration has entries for architectures aarch64, riscv64 that are missing from ' +
+      '[conductor]deploy_ramdisk_by_arch. This may result in failed provisioning operations for these architectures.',
+    'The [conductor]rescue_ramdisk_by_arch configuration has entries for architectures aarch64 that are missing from ' +
+      '[conductor]rescue_kernel_by_arch. This may result in failed rescue operations for these architectures.',
+  ]);
+});
+
 it('warns about the network interface neutron without Neutron', () => {
   const warned = (changes: Partial<LoadedOptions>): boolean =>
     checkOptions(given(changes), ['conductor'], false, '/state').some((checkOption) =>

