@@ -3,6 +3,7 @@ import { isObject, objectOf, type JsonObject } from '../../model/json';
 import type { Credentials } from '../../model/urls';
 import { readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
+import { connectionText } from '../http-agent';
 import { isAuthHostPermitted, type ImageServerOptions } from '../image-servers';
 
 export interface LoginOptions extends ImageServerOptions {
@@ -61,7 +62,7 @@ async function fileLogins(path: string, hosts: readonly string[]): Promise<reado
     const secret = secrets.find((value): value is string => typeof value === 'string' && value !== '');
     return secret === undefined ? [] : loginsOf(secret);
   } catch (error) {
-    throw new Error(`[oci]authentication_config: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`[oci]authentication_config: ${connectionText(error)}`, { cause: error });
   }
 }
 
