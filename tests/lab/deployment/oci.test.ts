@@ -59,15 +59,15 @@ afterAll(async () => {
 function disk(name: string): string {
   const path = join(lab.folder, `${name}.raw`);
   writeFileSync(path, '');
-  truncateSync(path, 256 * MiB);
+  truncateSync(path, 24 * MiB);
   const mbr = Buffer.alloc(512);
   mbr[450] = 0x83;
   mbr.writeUInt32LE(2048, 454);
-  mbr.writeUInt32LE(200_000, 458);
+  mbr.writeUInt32LE(40_000, 458);
   mbr.writeUInt16LE(0xaa55, 510);
   const file = openSync(path, 'r+');
   writeSync(file, mbr, 0, mbr.length, 0);
-  writeSync(file, randomBytes(30 * MiB), 0, 30 * MiB, 40 * MiB);
+  writeSync(file, randomBytes(4 * MiB), 0, 4 * MiB, 8 * MiB);
   closeSync(file);
   return path;
 }
