@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { readAgentCaFiles } from '../wire/agent-authorities';
 import { checkLocalFile, FileRefused, openFile, openReal, type OpenFile } from '../wire/local-files';
 import { snapshotFile } from '../wire/snapshot-files';
+import { ifFound } from '../model/errors';
 import type { Log } from '../model/log';
 import type { BootProtocol, ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
-import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
+import { loggableUrl, type Cache, type CachedFile, type Reader, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { ramdiskWith, readable, sizeOf, streamPieces } from './composed-files';
 import type { BootRequestLog } from './requests';
@@ -21,7 +22,7 @@ export interface BootFiles {
   open(token: string, name: string, protocol: BootProtocol): Promise<BootFile | undefined>;
 }
 interface BootFilesSetup {
-  readonly store: BootChoiceStore & Pick<Store, 'boots'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots'> & NodeStore;
   readonly filter: PxeFilter;
   readonly cache: Cache;
   readonly local: LocalFiles;
@@ -30,6 +31,11 @@ interface BootFilesSetup {
   readonly reports?: ReportBoots | undefined;
   /** [agent]api_ca_file: its authorities are added to the agent's ramdisks. Null or empty: none. */
   readonly apiCaFile: string | null;
+}
+
+/** Where the secrets of nodes for registries are. */
+export interface NodeStore {
+  readonly nodes: Pick<Store['nodes'], 'find'>;
 }
 
 /** Which local files records may name. */
@@ -62,10 +68,19 @@ async function openRecorded({ own, byOptions }: LocalFiles, path: string): Promi
   }
 }
 
-/** Opens a path, a `file://`, `http(s)://` or `glance://` URL, or `snapshot:UUID`. Undefined if a local file does not exist. Throws UpstreamError. */
-export async function openSource({ cache, local }: FileSources, source: string): Promise<BootFile | undefined> {
-  if (/^(?:https?|glance):/i.test(source)) {
-    const file = await cache.open(source).catch((error: unknown) => {
+/** The user's secret counts for the image of an instance alone, not for ramdisks and what boots them. */
+export const readerOf = ({ nodes }: NodeStore, uuid: string, name: string): Reader => ({
+  node: () => ifFound(nodes.find(uuid)),
+  permitsUser: name === 'image',
+});
+
+/**
+ * Opens a path, a `file://`, `http(s)://`, `glance://` or `oci-blob://` URL, or `snapshot:UUID`. Undefined if a local file does not exist.
+ * Throws UpstreamError.
+ */
+export async function openSource({ cache, local }: FileSources, source: string, reader?: Reader): Promise<BootFile | undefined> {
+  if (/^(?:https?|glance|oci-blob):/i.test(source)) {
+    const file = await cache.open(source, reader).catch((error: unknown) => {
       throw error instanceof UpstreamError ? new UpstreamError(`${loggableUrl(source)}: ${error.message}`) : error;
     });
     return { kind: 'remote', file };
@@ -120,7 +135,7 @@ export function createBootFiles({ store, filter, cache, local, log, requests, re
       if (boot?.purpose === 'installer' && name === KICKSTART) return inMemory(await store.boots.kickstartOf(token));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
-      const file = await openSource({ cache, local }, source);
+      const file = await openSource({ cache, local }, source, readerOf(store, boot!.node_uuid, name));
       if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
       const isAgents = boot?.purpose === 'ramdisk' && RAMDISK.test(name);
       return file && isAgents && apiCaFile ? withAuthorities(file, apiCaFile) : file;

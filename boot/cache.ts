@@ -13,12 +13,14 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
+import type { NodeRecord } from '../model/records';
 import { withoutCredentials } from '../model/urls';
 import { createAgent } from '../wire/http-agent';
 import type { ServiceClient } from '../wire/keystone/services';
-import type { ImageServerOptions } from '../wire/image-servers';
+import { isBlobUrl } from '../wire/oci/reference';
+import type { RegistryOptions } from '../wire/oci/registry';
 import { isGlanceUrl } from '../wire/openstack/glance';
-import { webServerConnector, type WebServerOptions } from '../wire/web-servers';
+import { webServerConnector } from '../wire/web-servers';
 import {
   type CachedFileMetadata,
   freeBytes,
@@ -33,7 +35,7 @@ import {
 } from './cache-folder';
 import { createDownloadSlots, type DownloadSlots } from './download-slots';
 import { readPieces } from './read-pieces';
-import { fromGlance, fromWebServer, type UpstreamFile } from './upstream';
+import { fromGlance, fromRegistry, fromWebServer, type UpstreamFile } from './upstream';
 
 export interface CachedFile {
   /** Bytes. */
@@ -45,9 +47,17 @@ export interface CachedFile {
   /** Closes the file. */
   release(): Promise<void>;
 }
+/** Whose secrets count at a registry: those of this node, with or without those of its user. */
+export interface Reader {
+  readonly node: () => Promise<Pick<NodeRecord, 'driver_info' | 'instance_info'> | undefined>;
+  readonly permitsUser: boolean;
+}
 export interface Cache {
-  /** Throws UpstreamError if the remote server does not provide the file. */
-  open(url: string): Promise<CachedFile>;
+  /**
+   * Throws UpstreamError if the remote server does not provide the file.
+   * @param reader for files of registries; absent: no node
+   */
+  open(url: string, reader?: Reader): Promise<CachedFile>;
   close(): Promise<void>;
 }
 interface CacheSetup {
@@ -61,11 +71,12 @@ interface CacheSetup {
   readonly downloads?: number;
   /** Room on the disk of the folder; absent: as the file system says. */
   readonly freeBytes?: (folder: string) => Promise<number>;
-  readonly options: ImageServerOptions & WebServerOptions;
+  readonly options: RegistryOptions;
   /** Source of `glance://UUID`. */
   readonly glance: ServiceClient;
   readonly log: Log;
   readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
 }
@@ -309,10 +320,14 @@ async function startDownload(state: CacheState, url: string, response: UpstreamF
 }
 
 /** Asks for the file, on condition that it changed if it is known. */
-function request(state: CacheState, url: string, known: CacheEntry | undefined): Promise<UpstreamFile> {
-  const { glance, options } = state.setup;
+async function request(state: CacheState, { url, reader }: Wanted, known: CacheEntry | undefined): Promise<UpstreamFile> {
+  const { glance, options, clock, random } = state.setup;
   const { signal } = state.closing;
   if (isGlanceUrl(url)) return fromGlance(url, glance, signal);
+  if (isBlobUrl(url)) {
+    const secrets = await reader?.node();
+    return fromRegistry(url, { secrets, permitsUser: reader?.permitsUser ?? false, options, signal, clock, random });
+  }
   const conditions = {
     ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
     ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
@@ -321,15 +336,20 @@ function request(state: CacheState, url: string, known: CacheEntry | undefined):
 }
 const discard = ({ body }: UpstreamFile): void => void body.on('error', () => {}).destroy();
 
+interface Wanted {
+  readonly url: string;
+  readonly reader: Reader | undefined;
+}
 /** Revalidates the file. Starts a download if it is new or changed. */
-async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
+async function revalidate(state: CacheState, wanted: Wanted): Promise<CacheEntry> {
   const { entries, slots, setup } = state;
+  const { url } = wanted;
   const { clock, metrics } = setup;
   const known = entries.get(url);
   // A known file is asked for without a slot: machines must not wait for downloads of others.
   let slot = known ? undefined : await slots.take();
   try {
-    let response = await request(state, url, known);
+    let response = await request(state, wanted, known);
     if (known && response.status === 304) {
       response.body.on('error', () => {}).resume();
       metrics.count('bloomery_image_cache_total', { result: 'hit' });
@@ -340,7 +360,7 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
     if (!slot) {
       discard(response);
       slot = await slots.take();
-      response = await request(state, url, undefined);
+      response = await request(state, wanted, undefined);
     }
     try {
       const entry = await startDownload(state, url, response, slot);
@@ -418,25 +438,26 @@ export async function openCache(given: CacheSetup): Promise<Cache> {
   const cleaning = cleanUp(state);
   const revalidating = new Map<string, Promise<CacheEntry>>();
 
-  const current = async (url: string): Promise<CacheEntry> => {
+  const current = async (wanted: Wanted): Promise<CacheEntry> => {
+    const { url } = wanted;
     const known = entries.get(url);
-    // The data of an image in Glance never changes.
-    const isFresh = known && (isGlanceUrl(url) || clock.now() - known.checkedAt < FRESH_MS);
+    // The data of an image in Glance never changes, nor does what has a digest.
+    const isFresh = known && (isGlanceUrl(url) || isBlobUrl(url) || clock.now() - known.checkedAt < FRESH_MS);
     const isCurrent = known && (!isComplete(known) || isFresh);
     if (isCurrent && !revalidating.has(url)) {
       metrics.count('bloomery_image_cache_total', { result: 'hit' });
       return known;
     }
-    const running = revalidating.get(url) ?? revalidate(state, url).finally(() => revalidating.delete(url));
+    const running = revalidating.get(url) ?? revalidate(state, wanted).finally(() => revalidating.delete(url));
     revalidating.set(url, running);
     return running.catch((error: unknown) => {
       throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), undefined, { cause: error });
     });
   };
   return {
-    open: async (url) => {
+    open: async (url, reader) => {
       for (let attempts = 0; attempts < 2; attempts++) {
-        const file = await current(url);
+        const file = await current({ url, reader });
         file.usedAt = clock.now();
         if (file.usedAt - file.touchedAt > TOUCH_MS) {
           file.touchedAt = file.usedAt;

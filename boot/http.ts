@@ -10,7 +10,6 @@ import { createBoundedLog, type Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../store/database-retry';
 import type { Store } from '../store/store';
-import type { ImageServerOptions } from '../wire/image-servers';
 import { volumesOf, type VolumeStore } from '../store/volumes';
 import { canonicalAddress, canonicalHost } from '../model/idents';
 import { urlHost, withHost } from '../wire/addresses';
@@ -18,10 +17,11 @@ import type { ClientLimits } from '../wire/http/client-limits';
 import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 import { iscsiBoot, type IscsiBoot } from '../wire/iscsi';
 import type { ServiceClient } from '../wire/keystone/services';
+import type { RegistryOptions } from '../wire/oci/registry';
 import { shareLimits } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { listenOnSocket, removeStaleSocket } from '../wire/sockets/unix-socket';
-import { createBootFiles, openSource, type BootFiles, type LocalFiles } from './boot-files';
+import { createBootFiles, openSource, readerOf, type BootFiles, type LocalFiles, type NodeStore } from './boot-files';
 import { NO_TEMPLATES, type BootTemplates } from './boot-templates';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
@@ -55,9 +55,7 @@ type HttpBootOptions = Pick<
   | 'files.own'
   | 'files.boot'
   | 'snapshot.directory'
-  | 'DEFAULT.webserver_verify_ca'
-  | 'DEFAULT.webserver_tls_minimum_version'
-  | keyof ImageServerOptions
+  | keyof RegistryOptions
   | 'pxe.ipxe_timeout'
   | 'pxe.ipxe_fallback_script'
   | 'agent.api_ca_file'
@@ -70,11 +68,12 @@ interface HttpBootSetup {
   readonly tls?: TlsSettings | undefined;
   /** TLS of https_port. Absent: there is no such port. */
   readonly secondTls?: TlsSettings | undefined;
-  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'> & VolumeStore & NodeStore;
   readonly filter: PxeFilter;
   readonly glance: ServiceClient;
   readonly log: Log;
   readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
   /** Absent: no metrics. */
   readonly metrics?: Metrics;
   readonly reports?: ReportBoots | undefined;
@@ -219,7 +218,7 @@ function createAnswer({
       return;
     }
     const opened = await openMedium(record, async (source) => {
-      const found = await openSource({ cache, local }, source);
+      const found = await openSource({ cache, local }, source, readerOf(store, record.node_uuid, 'medium'));
       if (!found) throw new UpstreamError('a file of the medium does not exist');
       return found.kind === 'remote' ? found.file : readable(found.file);
     });
@@ -347,6 +346,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     glance,
     log,
     clock,
+    random: setup.random,
     metrics,
   });
   const local = { own: options['files.own'], byOptions: options['files.boot'], snapshots: options['snapshot.directory'] };

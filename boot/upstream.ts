@@ -1,9 +1,11 @@
-/** Where the image cache gets files: web servers, and Glance. */
+/** Where the image cache gets files: web servers, Glance, and container registries. */
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 import type { ServiceClient } from '../wire/keystone/services';
 import { imageServerLogin, type ImageServerOptions } from '../wire/image-servers';
+import { parseBlobUrl } from '../wire/oci/reference';
+import { openRegistry, type Registry } from '../wire/oci/registry';
 import { glanceId, showImage } from '../wire/openstack/glance';
 import { request } from '../wire/http-agent';
 
@@ -72,4 +74,25 @@ export async function fromGlance(url: string, glance: ServiceClient, signal: Abo
     body,
     digest: algorithm !== null && value !== null && ALGORITHMS.has(algorithm) ? { algorithm, value } : undefined,
   };
+}
+
+/**
+ * A blob of a registry. The conductor has checked that the node may read it (drivers/oci/images.ts). What a registry names by a digest never
+ * changes, so the rest of a download can come from any connection.
+ * @param url see `blobUrl`
+ */
+export async function fromRegistry(url: string, setup: Parameters<typeof openRegistry>[1]): Promise<UpstreamFile> {
+  const blob = parseBlobUrl(url);
+  // A token may expire during a long download.
+  const open = async (range?: string): ReturnType<Registry['openBlob']> => (await openRegistry(blob, setup)).openBlob(blob.digest, range);
+  const { status, headers, body } = await open();
+  const [algorithm, value] = blob.digest.split(':') as [string, string];
+  const resume = async (from: number): Promise<Readable | undefined> => {
+    const rest = await open(`bytes=${from}-`);
+    const isRest = rest.status === 206 && String(rest.headers['content-range']).startsWith(`bytes ${from}-`);
+    if (isRest || (rest.status === 200 && from === 0)) return rest.body;
+    rest.body.on('error', () => {}).destroy();
+    return undefined;
+  };
+  return { status, headers, body, digest: { algorithm, value }, resume };
 }

@@ -10,6 +10,8 @@ export const OWN_FILES = [
   'DEFAULT.log_file',
   'DEFAULT.log_dir',
   'DEFAULT.webserver_verify_ca',
+  'oci.authentication_config',
+  'oci.verify_ca',
   'keystone_authtoken.cafile',
   'keystone_authtoken.certfile',
   'keystone_authtoken.keyfile',

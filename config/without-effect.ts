@@ -149,7 +149,6 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'json_rpc', names: ['auth_strategy', 'auth_type', 'auth_url', 'http_basic_auth_user_file', 'username', 'password', 'allowed_roles', 'project_name', 'project_domain_name', 'user_domain_name'], because: SIGNED },
   { section: 'metrics', names: ['backend', 'prepend_host', 'prepend_host_reverse', 'global_prefix'], because: '/metrics has them' },
   { section: 'metrics_statsd', because: 'the metrics of the server are at /metrics' },
-  { section: 'oci', because: 'images at oci:// URLs are not supported' },
   { section: 'oslo_messaging_notifications', names: ['location', 'transport_url'], because: '/metrics has the sensors' },
   { section: 'pxe', names: ['images_path', 'tftp_master_path'], because: ONE_CACHE },
   { section: 'pxe', names: ['pxe_config_subdir'], because: 'the server generates boot files from the database, and does not write them to disk' },

@@ -47,6 +47,7 @@ export const FAULTS = {
   // Of resources that Ironic does not have.
   RecordNotFound: [404, '{resource} {ident} could not be found.'],
   ImageNotFound: [404, 'Image {image_id} could not be found.'],
+  OciImageTagNotFound: [404, 'Image tag {image_url} could not be found, available tags are {tags}'],
   NodeNotFound: [404, 'Node {node} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
   PortNotFound: [404, 'Port {port} could not be found.'],
@@ -138,6 +139,15 @@ export const FAULTS = {
   DriverOperationError: [500, '{message}'],
   NoFreeIPMITerminalPorts: [503, 'Unable to allocate a free port on host {host} for IPMI terminal, not enough free ports.'],
   ImageUnacceptable: [500, 'Image {image_id} is unacceptable: {reason}'],
+  ImageServiceAuthenticationRequired: [
+    500,
+    'The requested image {image_ref} requires authentication which has not been provided. Unable to proceed.',
+  ],
+  ImageHostRateLimitFailure: [
+    503,
+    'The image registry has indicates the rate limit has been exceeded for url {image_ref}. Please try again later or consider using authentication and/or trying again.',
+  ],
+  ImageChecksumError: [500, 'The supplied image checksum is invalid or does not match.'],
   InvalidImage: [500, 'The requested image is not valid for use. {reason}'],
   ImageChecksumURLNotSupported: [500, 'Use of remote checksum files is not supported.'],
   GlanceConnectionFailed: [500, 'Connection to glance endpoint {endpoint} failed: {reason}'],

@@ -75,6 +75,7 @@ export async function startBoot(
     glance: services.glance,
     log,
     clock,
+    random: randomBytes,
     metrics,
     hosts: bootHostsOf(options, 'boot.http_host'),
     tls: tlsOf(options, 'boot'),

@@ -38,6 +38,8 @@ export const JSON_LIMITS = {
   bmc: { values: 200_000, depth: 64, foreign: true },
   /** The status of an introspection. */
   introspection: { values: 10_000, depth: 64, foreign: true },
+  /** Manifests, indexes and lists of tags. */
+  registry: { values: 50_000, depth: 32, foreign: true },
   /** A token with the catalog of a large cloud. */
   openstack: { values: 100_000, depth: 64, foreign: true },
 } as const satisfies Readonly<Record<string, Partial<JsonLimits>>>;

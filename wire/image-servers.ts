@@ -39,17 +39,21 @@ export function checkImageServerLogin(options: ImageServerOptions): readonly str
     : [];
 }
 
+/** Whether the host of this URL may have the login, by the options about hosts alone. */
+export function isAuthHostPermitted(href: string, options: ImageServerOptions): boolean {
+  if (AMBIGUOUS.test(href) || !URL.canParse(href)) return false;
+  const hosts = options['deploy.image_server_auth_hosts'];
+  const host = new URL(href).hostname.replace(/^\[(.*)\]$/, '$1');
+  return hosts.length === 0 ? options['deploy.image_server_auth_permit_unknown_hosts'] : isNamed(host, hosts);
+}
+
 /**
  * Undefined: the host gets none.
  * @throws Error when user name or password is missing
  */
 export function imageServerLogin(href: string, options: ImageServerOptions): Login | undefined {
-  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' || !/^https?:/i.test(href) || AMBIGUOUS.test(href)) return undefined;
-  if (!URL.canParse(href)) return undefined;
-  const hosts = options['deploy.image_server_auth_hosts'];
-  const host = new URL(href).hostname.replace(/^\[(.*)\]$/, '$1');
-  const isPermitted = hosts.length === 0 ? options['deploy.image_server_auth_permit_unknown_hosts'] : isNamed(host, hosts);
-  if (!isPermitted) return undefined;
+  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' || !/^https?:/i.test(href)) return undefined;
+  if (!isAuthHostPermitted(href, options)) return undefined;
   const { 'deploy.image_server_user': username, 'deploy.image_server_password': password } = options;
   if (username && password) return { username, password };
   const missing = missingOf(options).map((name) => `'${name}'`);

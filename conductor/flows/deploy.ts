@@ -3,6 +3,7 @@ import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import { forgottenAt } from '../../model/internal-info';
 import type { JsonObject, NodeRecord } from '../../model/records';
+import { isOciUrl } from '../../wire/oci/reference';
 import { glanceId } from '../../wire/openstack/glance';
 import { FORGET_TOKEN_AND_URL, keepAgentIfNeeded } from '../core/agent-info';
 import { attempt, withFailureText, withoutFullStop } from '../core/attempt';
@@ -35,7 +36,8 @@ const isInGlance = (source: unknown): boolean => typeof source === 'string' && g
  */
 export function imageType({ instance_info: info }: NodeRecord): Required<Admitted> {
   if (!info.image_source || (!info.image_type && isInGlance(info.image_source))) return { changes: {}, internal: {} };
-  const whole = info.image_type ? info.image_type !== 'partition' : !info.kernel && !info.ramdisk;
+  const isOci = typeof info.image_source === 'string' && isOciUrl(info.image_source);
+  const whole = info.image_type ? info.image_type !== 'partition' : isOci || (!info.kernel && !info.ramdisk);
   return {
     changes: { instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } },
     internal: { is_whole_disk_image: whole },

@@ -103,7 +103,11 @@ function secretsOf({ node, options }: NodeTask): readonly string[] {
   const { agent_secret_token: token } = node.driver_internal_info;
   const { rescue_password: plain, hashed_rescue_password: hashed, image_url: url } = node.instance_info;
   const query = typeof url === 'string' && URL.canParse(url) ? new URL(url).search : '';
-  return [token, plain, hashed, query, options['deploy.image_server_password']].filter(
+  const pull = [node.instance_info, node.driver_info].map((info) => info['image_pull_secret']);
+  // The agent gets the secret in this form (RFC 7617), if the registry wants no token.
+  const encoded = pull.map((secret) => typeof secret === 'string' && Buffer.from(secret).toString('base64'));
+  const passwords = pull.map((secret) => typeof secret === 'string' && secret.replace(/^[^:]*:/, ''));
+  return [token, plain, hashed, query, options['deploy.image_server_password'], ...pull, ...encoded, ...passwords].filter(
     (secret): secret is string => typeof secret === 'string' && secret.length > 3,
   );
 }

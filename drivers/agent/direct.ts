@@ -28,7 +28,9 @@ import { inspectImage } from '../common/image-formats';
 import { type ImageSource, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
 import { factsOf, findSnapshot, snapshotUrl, sourceOf } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
+import { checkPullSecrets, identifyOciImage, ociAuthorization, parseOci, SWIFT_REFUSED } from '../oci/images';
 import { imageServerLogin } from '../../wire/image-servers';
+import { isOciUrl } from '../../wire/oci/reference';
 import type { GlanceImage } from '../../wire/openstack/glance';
 import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
 
@@ -57,6 +59,7 @@ async function validate(task: Task): Promise<void> {
     throw invalidParameter(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
   }
   const image = locate(source, task);
+  if (image.kind === 'oci') checkOci(task, image.href, download);
   validateProxies(node);
   if (image.kind === 'snapshot') {
     const stored = sourceOf(await findSnapshot(task, image.id));
@@ -67,9 +70,16 @@ async function validate(task: Task): Promise<void> {
   if (needsPartitions(node.instance_info, properties)) partitionFields(task);
 }
 
+/** The registry is asked when the deployment begins, as in Ironic. */
+function checkOci({ node }: Task, href: string, download: string): void {
+  checkPullSecrets(node);
+  if (download === 'swift' && parseOci(href).digest === undefined) throw invalidParameter(SWIFT_REFUSED);
+}
+
 /** @param properties of an image in Glance; undefined: it is elsewhere, or its properties do not count */
 function needsPartitions(info: JsonObject, properties: GlanceImage['properties'] | undefined): boolean {
   if (info['image_type']) return info['image_type'] === 'partition';
+  if (isOciUrl(text(info['image_source']))) return false;
   return properties ? isPartition(properties) : Boolean(info['kernel'] || info['ramdisk']);
 }
 
@@ -125,10 +135,12 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
     const url = image && download === 'swift' ? await swiftUrl(task, image) : await snapshotUrl(task, snapshot);
     return { source, facts: factsOf(snapshot), url };
   }
-  if (given.kind !== 'glance') {
+  if (given.kind === 'oci') return ociFacts(task, given.href, download);
+  if (given.kind === 'http' || given.kind === 'file') {
     const source = await checkLocation(given, task);
     return { source, facts: {}, url: source.kind === 'http' && download !== 'local' ? source.url : undefined };
   }
+  if (given.kind !== 'glance') throw new Error(`no user names a ${given.kind}`);
   const image = await findImage(task, given.id);
   const facts = {
     image_checksum: image.checksum,
@@ -143,6 +155,24 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
   const { properties } = image;
   return { source: given, facts, properties, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
 }
+/** Of a disk image in a registry: by the digest of its file, so that what is written is what was inspected. */
+async function ociFacts(task: Task, href: string, download: string): Promise<ImageFacts> {
+  const image = await identifyOciImage(task, href, download).catch((error: unknown) => {
+    throw error instanceof Fault ? named(error) : error;
+  });
+  if (image.kind === 'bootc')
+    throw invalidParameter(`image_source: ${href} is a bootable container, which the deploy interface direct cannot write to a disk`);
+  await task.saveInternal({ image_source: image.manifest ?? undefined, container_image_type: 'oci_artifact' });
+  return { source: { kind: 'blob', blob: image.blob }, facts: image.facts, url: download === 'local' ? undefined : image.url };
+}
+/** With the name of the field. */
+const named = (error: Fault): Fault =>
+  new Fault(
+    error.status < 500 ? 'InvalidParameterValue' : 'DriverOperationError',
+    { message: `image_source: ${error.message}` },
+    { cause: error },
+  );
+
 async function swiftUrl(task: Task, image: GlanceImage): Promise<string> {
   const url = await imageTempUrl(task, image);
   await checkLocation({ kind: 'http', url }, task).catch((error: unknown) => {
@@ -179,10 +209,13 @@ async function prepare(task: Task): Promise<void> {
   const instance: JsonObject = { ...task.node.instance_info, ...facts, ...(hasPartitions ? partitionFields(task) : {}) };
   const sums = [instance['image_checksum'], instance['image_os_hash_value']].map(text);
   if (sums.some((sum) => /^https?:/.test(sum))) await checksumOf(instance, source, task);
-  await inspectImage(source, instance['image_disk_format'], task);
+  const declared = instance['image_disk_format'] ?? null;
+  const found = await inspectImage(source, declared, task);
+  // A registry may not say the format; ironic-python-agent streams an image only if it is told that it is raw.
+  const format = source.kind === 'blob' && (declared === null || declared === 'unknown') ? { image_disk_format: found ?? declared } : {};
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
-  await task.save({ instance_info: { ...instance, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
+  await task.save({ instance_info: { ...instance, ...format, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
   await task.saveInternal({ is_whole_disk_image: !hasPartitions });
   await prepareAgent(task);
 }
@@ -205,7 +238,7 @@ async function stopServingImage({ boots, node }: Task): Promise<void> {
 /** Snapshots and images of Glance are not checked again: that was done when the deployment began, when the caller was still known. */
 async function writtenImage(task: Task): Promise<ImageSource> {
   const source = locate(text(task.node.instance_info['image_source']), task);
-  return source.kind === 'glance' || source.kind === 'snapshot' ? source : checkLocation(source, task);
+  return source.kind === 'http' || source.kind === 'file' ? checkLocation(source, task) : source;
 }
 
 async function writeImage(task: Task): Promise<Outcome> {
@@ -229,7 +262,7 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
     stream_raw_images: task.options['agent.stream_raw_images'],
     ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
-    ...loginOf(task),
+    ...(location.kind === 'oci' ? await registryLogin(task, location.href) : loginOf(task)),
     node_uuid: uuid,
     ...(isOfWholeDisk(task) ? { image_type: 'whole-disk' } : partitionInfo(task)),
     ...(configdrive === undefined ? {} : { configdrive }),
@@ -243,6 +276,13 @@ function loginOf({ node, options }: Task): JsonObject {
   if (!login) return {};
   const { username, password } = login;
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
+}
+
+/** The authorization for the image's registry, made now: that of `prepare` may be too old for it. Masked wherever the step is shown. */
+async function registryLogin(task: Task, href: string): Promise<JsonObject> {
+  if (downloadSource(task) === 'local') return {};
+  const authorization = await ociAuthorization(task, href);
+  return authorization === undefined ? {} : { image_request_authorization: Buffer.from(authorization).toString('base64') };
 }
 
 const isOfWholeDisk = ({ node }: Task): boolean => node.driver_internal_info.is_whole_disk_image !== false;

@@ -6,10 +6,11 @@ import { unpackHead } from '../../wire/compression/unpack';
 import type { Services } from '../../wire/keystone/services';
 import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 import type { Task } from '../interfaces';
+import { readBlobPart, type OciTask } from '../oci/images';
 import type { GlanceTask } from './glance-images';
 import { type ImageSource, readPart } from './images';
 
-type InspectionTask = GlanceTask & Pick<Task, 'log'>;
+type InspectionTask = GlanceTask & OciTask & Pick<Task, 'log'>;
 
 interface Inspected {
   /** Undefined: nobody knows yet. */
@@ -39,10 +40,13 @@ async function glancePart(task: GlanceTask, id: string, offset: number, length: 
   }
 }
 /** Bytes of an image; fewer at its end. Throws an Error if its server cannot send a part. */
-export const imagePart = (source: ImageSource, task: GlanceTask, offset: number, length: number): Promise<Buffer> =>
-  source.kind === 'glance' ? glancePart(task, source.id, offset, length) : readPart(source, { offset, length }, task);
+export function imagePart(source: ImageSource, task: InspectionTask, offset: number, length: number): Promise<Buffer> {
+  if (source.kind === 'glance') return glancePart(task, source.id, offset, length);
+  if (source.kind === 'blob') return readBlobPart(task, source.blob, { offset, length });
+  return readPart(source, { offset, length }, task);
+}
 
-async function look(source: ImageSource, declared: string | null, task: GlanceTask): Promise<Inspected> {
+async function look(source: ImageSource, declared: string | null, task: InspectionTask): Promise<Inspected> {
   const { options } = task;
   const head = await imagePart(source, task, 0, HEAD_LENGTH);
   const wrapper = wrapperOf(head);
@@ -102,8 +106,8 @@ const AS_IS: readonly (string | undefined)[] = ['raw', 'gpt', 'iso'];
  */
 export async function inspectImage(source: ImageSource, declared: unknown, task: InspectionTask): Promise<string | undefined> {
   const always = task.options['conductor.conductor_always_validates_images'];
-  // This program's agents made it.
-  if (source.kind === 'snapshot') return undefined;
+  // This program's agents made it; or the image's own registry is asked no more, since prepare has seen it.
+  if (source.kind === 'snapshot' || source.kind === 'oci') return undefined;
   const given = typeof declared === 'string' && declared !== '' ? declared : null;
   const { format, refusal } = await inspected(source, given, task).catch((error: unknown) => {
     task.signal.throwIfAborted();

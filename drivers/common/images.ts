@@ -8,9 +8,11 @@ import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { createAgent } from '../../wire/http-agent';
+import { identifyOciFile, identifyOciImage, parseOci, type OciTask } from '../oci/images';
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
+import { blobUrl, isOciUrl, type BlobReference } from '../../wire/oci/reference';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
 import { checkLocalFile, FileRefused, openFile, openLocalFile, refusalOf, type FileRules, type OpenFile } from '../../wire/local-files';
@@ -40,7 +42,13 @@ export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { 
 export type ImageSource =
   | ImageLocation
   | { readonly kind: 'glance'; readonly id: string }
-  | { readonly kind: 'snapshot'; readonly id: string };
+  | { readonly kind: 'snapshot'; readonly id: string }
+  /** A reference that a user names. */
+  | { readonly kind: 'oci'; readonly href: string }
+  /** What it is: a file in a registry. */
+  | { readonly kind: 'blob'; readonly blob: BlobReference };
+/** What an image in a registry needs beyond others. */
+type ImageTask = GlanceTask & OciTask;
 
 /** The checksum with which the agent verifies the image: an algorithm and its value, or an MD5 sum in the older field. */
 interface Checksum {
@@ -88,26 +96,44 @@ export function locate(href: string, options: FileOptions | null): ImageLocation
   return { kind: 'file', path };
 }
 
-/** As `locate`, also for images in Glance: a UUID or `glance://…/UUID`. */
+/** As `locate`, also for images in Glance (a UUID or `glance://…/UUID`) and in registries (`oci://…`). */
 export function locateImage(href: string, options: FileOptions | null): ImageSource {
   const id = glanceId(href);
   if (id !== undefined) return { kind: 'glance', id };
   if (isGlanceUrl(href)) throw invalidParameter(`Invalid image href ${href}.`);
+  if (isOciUrl(href)) {
+    parseOci(href);
+    return { kind: 'oci', href };
+  }
   return locate(href, options);
 }
 
-/** As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. */
-async function checkImage(source: ImageSource, task: GlanceTask): Promise<ImageSource> {
-  if (source.kind === 'snapshot') throw refused(`snapshot://${source.id}`, 'Image download protocol snapshot is not supported.');
-  if (source.kind !== 'glance') return checkLocation(source, task);
-  await findImage(task, source.id);
-  return source;
+/**
+ * As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. For files in
+ * registries: as `identifyOciFile`.
+ */
+async function checkImage(source: ImageSource, task: ImageTask): Promise<ImageSource> {
+  switch (source.kind) {
+    case 'snapshot':
+      throw refused(`snapshot://${source.id}`, 'Image download protocol snapshot is not supported.');
+    case 'oci':
+      return { kind: 'blob', blob: await identifyOciFile(task, source.href) };
+    case 'glance':
+      await findImage(task, source.id);
+      return source;
+    case 'blob':
+      return source;
+    default:
+      return checkLocation(source, task);
+  }
 }
 
 /** The image in the form of the records that the boot services read (BootRecord.files): a path or a URL. */
 export function servedAs(source: ImageSource): string {
   if (source.kind === 'file') return source.path;
   if (source.kind === 'http') return source.url;
+  if (source.kind === 'oci') return source.href;
+  if (source.kind === 'blob') return blobUrl(source.blob);
   return source.kind === 'glance' ? glanceUrl(source.id) : `snapshot:${source.id}`;
 }
 
@@ -162,11 +188,17 @@ export async function checkOwnFile(path: string): Promise<ImageLocation> {
   return { kind: 'file', path };
 }
 
-/** Checks the file, URL or image in Glance before any machine is touched, and returns it in the form of BootRecord.files. */
-export async function servable(href: string, trusted: boolean, task: GlanceTask): Promise<string> {
+/** Checks the file, URL, image in Glance or file in a registry before any machine is touched, and returns it in the form of BootRecord.files. */
+export async function servable(href: string, trusted: boolean, task: ImageTask): Promise<string> {
   const isPath = trusted && !href.includes('://') && glanceId(href) === undefined;
   const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, trusted ? null : task.options);
   return servedAs(trusted && source.kind === 'file' ? await checkOwnFile(source.path) : await checkImage(source, task));
+}
+
+/** As `servable`, for an image of any kind: `image_source` in a registry needs no digest. */
+export async function checkNamedImage(name: string, href: string, trusted: boolean, task: ImageTask): Promise<void> {
+  if (name === 'image_source' && isOciUrl(href)) await identifyOciImage(task, href, 'http');
+  else await servable(href, trusted, task);
 }
 
 /** The connections to web servers by the options of TLS. A process has one value of each. */
@@ -193,7 +225,7 @@ async function send(href: string, init: RequestInit, { signal, options }: Fetchi
 /** Throws MissingParameterValue unless instance_info has a checksum. That of a file is computed, and Glance has those of its images. */
 export function requireChecksum(node: NodeRecord): void {
   const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
-  if (/^(?:file|snapshot):\/\//.test(String(source)) || glanceId(String(source)) !== undefined) return;
+  if (/^(?:file|snapshot|oci):\/\//i.test(String(source)) || glanceId(String(source)) !== undefined) return;
   if ((value && algo) || (!value && !algo && checksum)) return;
   throw new Fault('MissingParameterValue', {
     message: `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${node.uuid}`,

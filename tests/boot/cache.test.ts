@@ -82,6 +82,7 @@ const open = async (more: Partial<Setup> = {}): Promise<void> => {
     glance,
     log,
     clock,
+    random: randomBytes,
     freeBytes: async () => 100 * MIB,
     ...more,
   });

@@ -1,5 +1,5 @@
 /** Images of Glance in the image cache: fetched once, and never whole for a reader unless they have the hash of Glance. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,6 +40,7 @@ async function glanceWith(image: object | Error, pieces: readonly Buffer[] = [BY
     glance: glance as ServiceClient,
     log: silentLog,
     clock: systemClock,
+    random: randomBytes,
   });
 }
 afterEach(() => cache.close());

@@ -31,6 +31,7 @@ import { cpioArchive } from '../../wire/images/cpio';
 import { testClock } from '../support/clock';
 import { filterWith } from '../support/pxe-filter';
 import { optionsOf } from '../support/options';
+import { nodeRecord } from '../support/task';
 import { servicesOf } from '../support/services';
 import { startTlsServer } from '../support/fakes/tls-server';
 import { until } from '../support/until';
@@ -151,10 +152,17 @@ const setup = (): HttpBootSetup => ({
     'files.own': [path('own')],
     'files.boot': new Set([path('own/chosen')]),
   },
-  store: { boots, media: mediaStore, ...volumeStore, discoveries: { addressStatuses: standing } },
+  store: {
+    boots,
+    media: mediaStore,
+    ...volumeStore,
+    discoveries: { addressStatuses: standing },
+    nodes: { find: async () => nodeRecord() },
+  },
   filter: filterWith({ 'auto_discovery.enabled': true }),
   log,
   clock: systemClock,
+  random: randomBytes,
   reports: {
     discovery: { ...row(), node_uuid: DISCOVERY, token: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
     introspection: {
@@ -349,7 +357,15 @@ describe('files of a boot record', () => {
       name.endsWith('.json') && readFileSync(path('cache', name), 'utf8').includes(files.kernel!);
     await until('the file to be complete', () => readdirSync(path('cache')).some(isComplete));
     // A cache that is opened later has the files of the former one, and asks the server whether they changed.
-    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
+    const later = await openCache({
+      folder: path('cache'),
+      maxBytes: 2 ** 20,
+      options: optionsOf(),
+      glance,
+      log,
+      clock: systemClock,
+      random: randomBytes,
+    });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
       const parts = await file.read(0, file.size - 1).toArray();
@@ -360,7 +376,15 @@ describe('files of a boot record', () => {
     expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
     await later.close();
     version = 2;
-    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, options: optionsOf(), glance, log, clock: systemClock });
+    const latest = await openCache({
+      folder: path('cache'),
+      maxBytes: 2 ** 20,
+      options: optionsOf(),
+      glance,
+      log,
+      clock: systemClock,
+      random: randomBytes,
+    });
     const file = await latest.open(files.kernel);
     expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
     await file.release();
@@ -491,6 +515,7 @@ it('openCache trusts web servers with [DEFAULT]webserver_verify_ca', async () =>
       glance,
       log,
       clock: systemClock,
+      random: randomBytes,
     });
     try {
       const file = await cache.open(`${secure.url}/kernel`);
@@ -518,7 +543,15 @@ it('openCache sends the login only to web servers in [deploy]image_server_auth_h
       'deploy.image_server_password': 'p',
       'deploy.image_server_auth_hosts': [host],
     });
-    const cache = await openCache({ folder: path(`cache-${host}`), maxBytes: 10, options, glance, log, clock: systemClock });
+    const cache = await openCache({
+      folder: path(`cache-${host}`),
+      maxBytes: 10,
+      options,
+      glance,
+      log,
+      clock: systemClock,
+      random: randomBytes,
+    });
     await (await cache.open(`${upstreamUrl}/kernel`)).release();
     await cache.close();
   }
@@ -540,7 +573,15 @@ it('openCache deletes incomplete files of an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
-  const cache = await openCache({ folder: path('other'), maxBytes: 1, options: optionsOf(), glance, log, clock: systemClock });
+  const cache = await openCache({
+    folder: path('other'),
+    maxBytes: 1,
+    options: optionsOf(),
+    glance,
+    log,
+    clock: systemClock,
+    random: randomBytes,
+  });
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);

@@ -21,7 +21,7 @@ const refusals = (text: string, environment: Record<string, string> = {}): reado
 const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
 
 /** Services that this program never calls or offers: their options protect connections that do not exist. */
-const UNUSED = /^\[(?:oslo_messaging_\w+|ironic_networking_json_rpc|ansible|oci)\]/;
+const UNUSED = /^\[(?:oslo_messaging_\w+|ironic_networking_json_rpc|ansible)\]/;
 /**
  * Ironic's options that only permit more, that authenticate this program at other services, or that something else replaces here → why they
  * have no effect.

@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
   const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
   const store = { ...known, boots: { ...find, byToken } } as unknown as Store;
-  const common = { store, filter: filterWith(), log, clock: systemClock, glance: servicesOf().glance };
+  const common = { store, filter: filterWith(), log, clock: systemClock, glance: servicesOf().glance, random: randomBytes };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
   const url = { 'deploy.http_url': `http://${urlHost(address)}:8080` };
   const http = await startHttpBoot({
@@ -72,7 +72,6 @@ async function main(): Promise<void> {
   });
   const dhcp = await startDhcp({
     ...common,
-    random: randomBytes,
     options: {
       ...url,
       'DEFAULT.my_ipv6': null,
