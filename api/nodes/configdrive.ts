@@ -39,7 +39,7 @@ function problemOf(drive: string): string | undefined {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length < MIN_GZIP_LENGTH || GZIP.some((byte, index) => bytes[index] !== byte))
     return 'the base64 string is not that of a gzip file';
-  if (contentLength(bytes) > MAX_MIB * 1024 * 1024) return `it is larger than ${MAX_MIB} MiB`;
+  if (contentLength(bytes) > MAX_MIB * 1024 * 1024) return `Config drive size exceeds maximum limit of ${MAX_MIB}MiB.`;
   return undefined;
 }
 /** Refuses config drives that Ironic accepts and no agent can use, before the conductor is called. */
