@@ -66,6 +66,12 @@ export const PARTS = {
   'disks/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'disks/erase': { groups: ['machines', 'ramdisk', 'remote-disks'], seconds: 300 },
   'disks/partition-image': { groups: ['machines', 'ramdisk', 'image'], seconds: 700, rare: true },
+  'disks/partition-image-flow': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'],
+    seconds: 500,
+    namespaces: true,
+    rare: true,
+  },
   'disks/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'disks/software-raid': { groups: ['machines', 'ramdisk', 'image', 'agent', 'leftovers'], seconds: 1200, pypi: true, rare: true },
   'disks/software-raid-flow': {
