@@ -154,7 +154,12 @@ let ignition: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'image-kinds-'));
   const bin = await programs('cloudbase-init', [
-    ...['cloudbase-init==1.1.9', 'jinja2==3.1.6', 'configobj==5.0.9', 'jsonpatch==1.33', 'jsonschema==4.25.1', 'requests==2.32.5'],
+    'cloudbase-init==1.1.9',
+    'jinja2==3.1.6',
+    'configobj==5.0.9',
+    'jsonpatch==1.33',
+    'jsonschema==4.25.1',
+    'requests==2.32.5',
   ]);
   python = join(bin, 'python');
   cloudInit = join(await unpacked('cloud-init'), 'usr/lib/python3/dist-packages');
