@@ -30,7 +30,7 @@ export function checkMemory({ node, options }: Task, { size, diskFormat }: Glanc
   );
 }
 
-/** Names of one architecture. A machine of the first also runs systems of those that follow the bar. */
+/** Names of an architecture, and of others whose systems its machines also run. */
 const ARCHITECTURES: readonly (readonly [own: readonly string[], others: readonly string[]])[] = [
   [
     ['x86_64', 'amd64'],
