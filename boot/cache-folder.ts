@@ -1,5 +1,5 @@
 /** The folder of the image cache: a file and its metadata for each image. A file counts only together with its metadata, which comes last. */
-import { createHash } from 'node:crypto';
+import { createHash, getHashes } from 'node:crypto';
 import { open, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -77,10 +77,13 @@ export async function hasDigest(handle: FileHandle, { algorithm, value }: Digest
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
+/** A file whose hash nobody can compute could never be served again if its stamp changes. */
+const isDigest = (digest: Partial<Digest> | undefined): boolean =>
+  isText(digest?.algorithm) && getHashes().includes(digest.algorithm) && isText(digest.value);
 function parse(text: string): (CachedFileMetadata & Proof) | undefined {
   const value = JSON.parse(text) as Partial<CachedFileMetadata & Proof> | null;
   const isWhole =
-    isText(value?.url) && isText(value.file) && Number.isSafeInteger(value.size) && isText(value.stamp) && isText(value.digest?.value);
+    isText(value?.url) && isText(value.file) && Number.isSafeInteger(value.size) && isText(value.stamp) && isDigest(value.digest);
   return isWhole ? (value as CachedFileMetadata & Proof) : undefined;
 }
 

@@ -1,7 +1,9 @@
 /** Checks the config drive of a request: its format, and whether an agent can use it. */
 import { invalid } from '../../model/errors';
+import { isObject } from '../../model/json';
 import type { ApiContext } from '../pipeline/handler';
 import { describeAtLength } from '../schema/schema';
+import { userDataProblem } from './user-data';
 
 const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object' && Object.keys(drive).length === 0);
 
@@ -39,12 +41,12 @@ function problemOf(drive: string): string | undefined {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length < MIN_GZIP_LENGTH || GZIP.some((byte, index) => bytes[index] !== byte))
     return 'the base64 string is not that of a gzip file';
-  if (contentLength(bytes) > MAX_MIB * 1024 * 1024) return `it is larger than ${MAX_MIB} MiB`;
+  if (contentLength(bytes) > MAX_MIB * 1024 * 1024) return `Config drive size exceeds maximum limit of ${MAX_MIB}MiB.`;
   return undefined;
 }
-/** Refuses config drives that Ironic accepts and no agent can use, before the conductor is called. */
+/** Refuses config drives that Ironic accepts, and that no agent or no system can use, before the conductor is called. */
 export function checkDrive(drive: unknown): void {
-  if (typeof drive !== 'string' || drive === '') return;
-  const problem = problemOf(drive);
+  if (drive === '') return;
+  const problem = typeof drive === 'string' ? problemOf(drive) : isObject(drive) ? userDataProblem(drive['user_data']) : undefined;
   if (problem !== undefined) throw invalid(`Invalid configdrive: ${problem}`);
 }

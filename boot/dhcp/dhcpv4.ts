@@ -116,6 +116,19 @@ export const bootFieldsFor = (policy: BootPolicy, packet: DhcpPacket, { boots }:
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
 export const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : (relayAddress(options, 'linkSelection') ?? giaddr);
+/**
+ * Whether an answer may go to giaddr. Without link selection, giaddr is in the subnet that answers. With it, giaddr may be anywhere: then it
+ * must be the sender of the packet, or in a subnet of ours, so that nobody makes this server send to others.
+ */
+export const mayAnswerRelay = (
+  policies: readonly Pick<BootPolicy, 'netmask' | 'network'>[],
+  packet: DhcpPacket,
+  sender: string,
+): boolean => {
+  const link = linkOf(packet);
+  const { giaddr } = packet;
+  return link === undefined || link === giaddr || giaddr === sender || policies.some((policy) => isOnSubnet(policy, giaddr));
+};
 /** The relay and its port that the packet came through, if the relay names one (RFC 3046 §3.1). */
 export const circuitOf = ({ options: { relayAgentInformation: port }, giaddr }: DhcpPacket): string | undefined =>
   giaddr === ANY_ADDRESS ? undefined : port && `${giaddr} ${port.toString('hex')}`;

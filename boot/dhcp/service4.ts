@@ -4,7 +4,7 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { ANY_ADDRESS, decode, encode, type DhcpPacket } from '../../wire/dhcp/dhcp';
 import { openUdp } from '../../wire/sockets/link';
-import { answerDhcp, SERVER_PORT, subnetFor, type Outcome, type Subnet } from './dhcpv4';
+import { answerDhcp, mayAnswerRelay, SERVER_PORT, subnetFor, type Outcome, type Subnet } from './dhcpv4';
 import { startListener, type Listener, type Warn } from './listener';
 import type { MachineLookup } from './machines';
 import { silence, type Decision } from './clients';
@@ -88,7 +88,9 @@ async function startPort(
 /** @throws LinkError if the socket cannot be opened (not root, port in use) */
 export function startDhcpv4({ subnets, lookupIn, changed, ...common }: Setup): Promise<Listener> {
   const { interface: name, proxies, lookup, clock } = common;
-  const answer = async (packet: DhcpPacket): Promise<Outcome> => {
+  const policies = [...proxies, ...subnets].map(({ policy }) => policy);
+  const answer = async (packet: DhcpPacket, { address }: { readonly address: string }): Promise<Outcome> => {
+    if (!mayAnswerRelay(policies, packet, address)) return silence('the link selection of a relay that did not send the packet');
     const proxy = proxyFor(proxies, name, packet);
     if (proxy) return answerDiscovery(proxy, lookup, packet);
     const subnet = subnetFor(subnets, name, packet);

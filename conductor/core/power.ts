@@ -134,13 +134,18 @@ async function changeRelatives(task: NodeTask, target: Power, seconds?: number):
 export async function changePower(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { ends, endsSystem } = ORDERS[target];
   notifyPower(task, 'start', target);
+  const shown = task.node.last_error;
   if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
   const fail = async (text: string, error: unknown): Promise<never> => {
     if (!isInterrupted(task.context, error)) {
       const event = `${text}: ${reasonOf(error)}`;
+      // Work that repeats itself, such as boot retries at a dead BMC, has one entry until the failure changes.
+      const isKnown = task.context.origin === undefined && event === shown;
       // The caller gets the error of the machine, and not that of the record.
       const unwritten = await attempt(task, 'recording the failure of a power change', () =>
-        task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null }),
+        isKnown
+          ? task.save({ last_error: event, target_power_state: null })
+          : task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null }),
       );
       if (unwritten !== undefined) await task.save({ target_power_state: null });
       notifyPower(task, 'error', target);

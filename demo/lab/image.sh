@@ -6,8 +6,9 @@
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
-# With PARTITION=folder, packaged or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
-# /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bare` has neither, only /etc/default/grub. The system also
+# With PARTITION=folder, packaged, bls or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
+# /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bls` has that of Fedora, which reads the entries of the
+# Boot Loader Specification. `bare` has neither, only /etc/default/grub. The system also
 # reports its root partition and its /etc/fstab.
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
 # ARCH=aarch64 makes an image for machines of that architecture, which boots from UEFI. Its kernel and programs are those that
@@ -94,6 +95,21 @@ INIT
 chmod +x "$root/init" "$root/bin/lease"
 (cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -6 > "$work/initrd"
 
+# As Fedora's: entries FOLDER/loader/entries, whose options are in FOLDER/grub2/grubenv. Only the newest has a kernel that exists.
+#   loader_entries FOLDER KERNEL INITRD OPTIONS
+loader_entries() {
+  local id=1a2b3c4d5e6f47888899aabbccddeeff entry
+  mkdir -p "$1/grub2" "$1/loader/entries"
+  printf 'insmod blscfg\nblscfg\n' > "$1/grub2/grub.cfg"
+  grub-editenv "$1/grub2/grubenv" create
+  grub-editenv "$1/grub2/grubenv" set "kernelopts=$4"
+  for entry in "0-rescue:/gone" "6.5.9-300.fc39.x86_64:/gone" "6.5.10-300.fc39.x86_64:$2"; do
+    printf '%s\n' "title Fedora Linux (${entry%:*}) 39 (Server Edition)" "version ${entry%:*}" "linux ${entry#*:}" \
+      "initrd $3 \$tuned_initrd" 'options $kernelopts crashkernel=1G-4G:192M,4G-64G:256M' 'grub_users $grub_users' \
+      'grub_arg --unrestricted' 'grub_class fedora' > "$1/loader/entries/$id-${entry%:*}.conf"
+  done
+}
+
 if [ -n "${PARTITION:-}" ]; then
   tree=$work/tree
   uuid=$(cat /proc/sys/kernel/random/uuid)
@@ -102,12 +118,14 @@ if [ -n "${PARTITION:-}" ]; then
   cp "$work/initrd" "$tree/boot/initrd.img-$version"
   echo "UUID=$uuid / ext4 ro 0 1" > "$tree/etc/fstab"
   words="console=$console quiet panic=-1 no_timer_check image=$name report=$url"
-  if [ "$PARTITION" = bare ]; then
-    printf 'GRUB_CMDLINE_LINUX="%s"\n' "$words" > "$tree/etc/default/grub"
-  else
-    mkdir "$tree/boot/grub"
-    printf 'linux /boot/vmlinuz-%s root=UUID=%s %s\ninitrd /boot/initrd.img-%s\nboot\n' "$version" "$uuid" "$words" "$version" > "$tree/boot/grub/grub.cfg"
-  fi
+  case $PARTITION in
+    bare) printf 'GRUB_CMDLINE_LINUX="%s"\n' "$words" > "$tree/etc/default/grub" ;;
+    bls) loader_entries "$tree/boot" "/boot/vmlinuz-$version" "/boot/initrd.img-$version" "root=UUID=$uuid $words" ;;
+    *)
+      mkdir "$tree/boot/grub"
+      printf 'linux /boot/vmlinuz-%s root=UUID=%s %s\ninitrd /boot/initrd.img-%s\nboot\n' "$version" "$uuid" "$words" "$version" > "$tree/boot/grub/grub.cfg"
+      ;;
+  esac
   grub=/usr/lib/grub/$grub_efi/monolithic/$grub_program
   case $PARTITION in
     folder) install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/debian/$grub_program"; install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/BOOT/$efi" ;;
@@ -151,19 +169,9 @@ mcopy -i "$fat" "$cache/boot/vmlinuz-$version" ::/vmlinuz
 mcopy -i "$fat" "$work/initrd" ::/initrd
 mcopy -i "$fat" "$work/grub.cfg" ::/grub/grub.cfg
 if [ -n "${BLS:-}" ]; then
-  id=1a2b3c4d5e6f47888899aabbccddeeff
   mdel -i "$fat" ::/grub/grub.cfg
-  mmd -i "$fat" ::/grub2 ::/loader ::/loader/entries
-  printf 'insmod blscfg\nblscfg\n' | mcopy -i "$fat" - ::/grub2/grub.cfg
-  grub-editenv "$work/grubenv" create
-  grub-editenv "$work/grubenv" set "kernelopts=console=ttyS0 quiet panic=-1 image=$name report=$url"
-  mcopy -i "$fat" "$work/grubenv" ::/grub2/grubenv
-  # The newest one only has a kernel that exists.
-  for entry in "0-rescue:/gone" "6.5.9-300.fc39.x86_64:/gone" "6.5.10-300.fc39.x86_64:/vmlinuz"; do
-    printf '%s\n' "title Fedora Linux (${entry%:*}) 39 (Server Edition)" "version ${entry%:*}" "linux ${entry#*:}" \
-      'initrd /initrd $tuned_initrd' 'options $kernelopts crashkernel=1G-4G:192M,4G-64G:256M' 'grub_users $grub_users' \
-      'grub_arg --unrestricted' 'grub_class fedora' | mcopy -i "$fat" - "::/loader/entries/$id-${entry%:*}.conf"
-  done
+  loader_entries "$work/bls" /vmlinuz /initrd "console=ttyS0 quiet panic=-1 image=$name report=$url"
+  mcopy -s -i "$fat" "$work/bls/grub2" "$work/bls/loader" ::/
 fi
 mcopy -i "$fat" "$work/$efi" "::/EFI/BOOT/$efi"
 case $out in

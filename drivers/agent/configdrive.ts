@@ -1,6 +1,7 @@
 /** Config drives: the volume `config-2` with the instance's metadata. */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { type Fault, invalidParameter } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { JsonObject } from '../../model/records';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../../wire/bounded-json';
@@ -78,6 +79,25 @@ export async function deliveredConfigdrive(task: Task): Promise<string | undefin
     name: `configdrive-${node.uuid}`,
     data: Buffer.from(configdrive),
     secondsToLive: options['conductor.configdrive_swift_temp_url_duration'] ?? (callback > 0 ? callback + 120 : 1800),
+  });
+}
+
+const tooLarge = (cause?: unknown): Fault =>
+  invalidParameter('Invalid configdrive of instance_info: Config drive size exceeds maximum limit of 64MiB.', cause);
+/** Throws InvalidParameterValue for a config drive that no agent can use. One behind a URL is left to the agent. */
+export async function checkConfigdrive({ node }: Pick<Task, 'node'>): Promise<void> {
+  const given = node.instance_info['configdrive'];
+  if (isObject(given)) {
+    const files = Object.values(configdriveFiles(given, node));
+    if (files.reduce((sum, { length }) => sum + length, 0) > MAX_UNPACKED) throw tooLarge();
+  }
+  if (typeof given !== 'string' || given === '' || given.includes('://')) return;
+  await promisify(gunzip)(Buffer.from(given, 'base64'), { maxOutputLength: MAX_UNPACKED }).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(error);
+    throw invalidParameter(
+      'Invalid configdrive of instance_info: it is not base64 encoded gzip content, or the content is malformed.',
+      error,
+    );
   });
 }
 

@@ -22,7 +22,8 @@ import {
 import { runAgentStep } from './steps';
 import { deployedSizes, isPartition, partitionFields, partitionInfo } from './partition-image';
 import { bootModeOf } from '../common/boot-settings';
-import { deliveredConfigdrive } from './configdrive';
+import { checkConfigdrive, deliveredConfigdrive } from './configdrive';
+import { checkArchitecture, checkDiskRoom, checkMemory } from './image-checks';
 import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { inspectImage } from '../common/image-formats';
 import { type ImageSource, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
@@ -124,6 +125,8 @@ interface ImageFacts {
   readonly source: ImageSource;
   /** For instance_info. */
   readonly facts: JsonObject;
+  /** Bytes of an image in Glance. */
+  readonly size?: number | null;
 }
 async function imageFacts(task: Task): Promise<ImageFacts> {
   const download = downloadSource(task);
@@ -151,9 +154,10 @@ async function imageFacts(task: Task): Promise<ImageFacts> {
     image_tags: [...image.tags],
     image_properties: { ...image.properties },
   };
-  checkSize(task, image);
-  const { properties } = image;
-  return { source: given, facts, properties, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
+  checkMemory(task, image);
+  const { properties, size } = image;
+  checkArchitecture(task.node, properties);
+  return { source: given, facts, properties, size, url: download === 'swift' ? await swiftUrl(task, image) : undefined };
 }
 /** Of a disk image in a registry: by the digest of its file, so that what is written is what was inspected. */
 async function ociFacts(task: Task, href: string, download: string): Promise<ImageFacts> {
@@ -182,18 +186,6 @@ async function swiftUrl(task: Task, image: GlanceImage): Promise<string> {
   return url;
 }
 
-const MIB = 1024 * 1024;
-/** An image that the agent does not stream to the disk must fit into the machine's memory. Throws InvalidParameterValue. */
-function checkSize({ node, options }: Task, { size, diskFormat }: GlanceImage): void {
-  const memory = Number(node.properties['memory_mb'] ?? NaN);
-  const streams = options['agent.stream_raw_images'] && diskFormat === 'raw';
-  const reserved = options['agent.memory_consumed_by_agent'];
-  if (streams || size === null || Number.isNaN(memory) || size + reserved * MIB <= memory * MIB) return;
-  throw invalidParameter(
-    `Memory size is too small for requested image, if it is less than (image size + reserved RAM size), will break the IPA deployments. Image size: ${Math.floor(size / MIB)} MiB, Memory size: ${memory} MiB, Reserved size: ${reserved} MiB.`,
-  );
-}
-
 /** Finds errors of the image before the machine is touched. */
 async function prepare(task: Task): Promise<void> {
   if (isDeployed(task)) {
@@ -204,18 +196,22 @@ async function prepare(task: Task): Promise<void> {
     await prepareVolumes(task);
     return;
   }
-  const { source, facts, properties, url: own } = await imageFacts(task);
+  await checkConfigdrive(task);
+  const { source, facts, properties, size = null, url: own } = await imageFacts(task);
   const hasPartitions = needsPartitions(task.node.instance_info, properties);
-  const instance: JsonObject = { ...task.node.instance_info, ...facts, ...(hasPartitions ? partitionFields(task) : {}) };
+  const image_type = hasPartitions ? 'partition' : 'whole-disk';
+  const instance: JsonObject = { ...task.node.instance_info, ...facts, ...(hasPartitions ? partitionFields(task) : {}), image_type };
   const sums = [instance['image_checksum'], instance['image_os_hash_value']].map(text);
   if (sums.some((sum) => /^https?:/.test(sum))) await checksumOf(instance, source, task);
   const declared = instance['image_disk_format'] ?? null;
   const found = await inspectImage(source, declared, task);
   // A registry may not say the format; ironic-python-agent streams an image only if it is told that it is raw.
   const format = source.kind === 'blob' && (declared === null || declared === 'unknown') ? { image_disk_format: found ?? declared } : {};
+  const described: JsonObject = { ...instance, ...format };
+  await checkDiskRoom(task, source, described, size);
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
-  await task.save({ instance_info: { ...instance, ...format, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
+  await task.save({ instance_info: { ...described, image_url: url } });
   await task.saveInternal({ is_whole_disk_image: !hasPartitions });
   await prepareAgent(task);
 }
@@ -262,17 +258,21 @@ async function imageInfo(task: Task, location: ImageSource, configdrive: string 
     stream_raw_images: task.options['agent.stream_raw_images'],
     ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
-    ...(location.kind === 'oci' ? await registryLogin(task, location.href) : loginOf(task)),
+    ...(location.kind === 'oci' && downloadSource(task) !== 'local' ? await registryLogin(task, location.href) : serverOf(task)),
     node_uuid: uuid,
     ...(isOfWholeDisk(task) ? { image_type: 'whole-disk' } : partitionInfo(task)),
     ...(configdrive === undefined ? {} : { configdrive }),
   };
 }
 
-/** The login for the image's server. The HTTP boot service of this program needs none. */
-function loginOf({ node, options }: Task): JsonObject {
+/**
+ * The login for the image's server. The HTTP boot service of this program needs none, and only its reasons for errors may be shown to users
+ * (`served_by_conductor`, which ironic-python-agent does not read).
+ */
+function serverOf({ node, options }: Task): JsonObject {
   const url = text(node.instance_info['image_url']);
-  const login = url.startsWith(`${options['deploy.http_url']}/`) ? undefined : imageServerLogin(url, options);
+  if (url.startsWith(`${options['deploy.http_url']}/`)) return { served_by_conductor: true };
+  const login = imageServerLogin(url, options);
   if (!login) return {};
   const { username, password } = login;
   return { image_server_auth_strategy: 'http_basic', image_server_user: username, image_server_password: password };
@@ -280,7 +280,6 @@ function loginOf({ node, options }: Task): JsonObject {
 
 /** The authorization for the image's registry, made now: that of `prepare` may be too old for it. Masked wherever the step is shown. */
 async function registryLogin(task: Task, href: string): Promise<JsonObject> {
-  if (downloadSource(task) === 'local') return {};
   const authorization = await ociAuthorization(task, href);
   return authorization === undefined ? {} : { image_request_authorization: Buffer.from(authorization).toString('base64') };
 }

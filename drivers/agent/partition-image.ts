@@ -11,6 +11,7 @@ import { bootModeOf } from '../common/boot-settings';
 import { instanceCapabilities } from '../common/capabilities';
 import type { GlanceImage } from '../../wire/openstack/glance';
 import type { Task } from '../interfaces';
+import { diskRoom } from './image-checks';
 
 /** Whether an image in Glance is a partition image, by its properties. */
 export const isPartition = ({ img_type: type, kernel_id: kernel, ramdisk_id: ramdisk }: GlanceImage['properties']): boolean =>
@@ -58,17 +59,12 @@ function checkUnchanged({ driver_internal_info: { instance } }: NodeRecord, size
     throw invalidParameter(`The following parameters have different values from previous deployment:${changed.join('')}`);
 }
 
-/** Inspection leaves out one GiB of `local_gb`. It is not the size of another disk that the instance asks for. */
-function checkRoom(
-  { uuid, properties, instance_info: info }: NodeRecord,
-  { root_gb: root, swap_mb: swap, ephemeral_gb: ephemeral }: Sizes,
-): void {
-  const local = toInteger(properties['local_gb'] ?? undefined);
-  if (local === undefined || local <= 0 || info['root_device']) return;
+function checkRoom(node: NodeRecord, { root_gb: root, swap_mb: swap, ephemeral_gb: ephemeral }: Sizes): void {
   const needed = (root + ephemeral) * GB + swap;
-  if (needed <= (local + 1) * GB) return;
+  const room = diskRoom(node);
+  if (!room || needed <= room.most) return;
   throw invalidParameter(
-    `The partitions of node ${uuid} do not fit: root_gb ${root}, ephemeral_gb ${ephemeral} and swap_mb ${swap} need ${needed} MiB, and properties/local_gb is ${local}`,
+    `The partitions of node ${node.uuid} do not fit: root_gb ${root}, ephemeral_gb ${ephemeral} and swap_mb ${swap} need ${needed} MiB, and properties/local_gb is ${room.local}`,
   );
 }
 

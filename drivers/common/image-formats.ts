@@ -1,14 +1,14 @@
 /** The format of an image, by its first bytes: an unsafe image is refused before its machine is touched. */
 import { addAbortSignal } from 'node:stream';
 import { Fault, reasonOf } from '../../model/errors';
-import { HEAD_LENGTH, judge, neededFor, wrapperOf } from '../../wire/images/inspection';
+import { HEAD_LENGTH, judge, neededFor, sizeOfDisk, wrapperOf } from '../../wire/images/inspection';
 import { unpackHead } from '../../wire/compression/unpack';
 import type { Services } from '../../wire/keystone/services';
 import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
 import type { Task } from '../interfaces';
 import { readBlobPart, type OciTask } from '../oci/images';
 import type { GlanceTask } from './glance-images';
-import { type ImageSource, readPart } from './images';
+import { fileSize, type ImageSource, readPart } from './images';
 
 type InspectionTask = GlanceTask & OciTask & Pick<Task, 'log'>;
 
@@ -16,6 +16,8 @@ interface Inspected {
   /** Undefined: nobody knows yet. */
   readonly format: string | undefined;
   readonly refusal: string | undefined;
+  /** Bytes of the disk that it needs, or all bytes of the file; undefined: nobody knows. */
+  readonly size?: number | 'file' | undefined;
 }
 const UNKNOWN: Inspected = { format: undefined, refusal: undefined };
 
@@ -62,7 +64,10 @@ async function look(source: ImageSource, declared: string | null, task: Inspecti
   const more = then && (await imagePart(source, task, then.offset, then.length));
   if (wrapper !== undefined && content.length === 0) throw new Error(`the image cannot be unpacked (${wrapper})`);
   const { format, refusal } = judge(whole, { permitted, declared, deep }, more);
-  return { format: wrapper === undefined ? format : undefined, refusal };
+  // How much the file of a compressed image unpacks to, only its end may tell.
+  const found = refusal === undefined ? sizeOfDisk(whole, format, declared, more) : undefined;
+  const size = wrapper !== undefined && found === 'file' ? undefined : found;
+  return { format: wrapper === undefined ? format : undefined, refusal, size };
 }
 
 /** Deployments of many machines look at an image once. The agent looks again, so a stale finding does no harm. */
@@ -117,4 +122,22 @@ export async function inspectImage(source: ImageSource, declared: unknown, task:
   });
   if (refusal !== undefined) throw new Fault('InvalidImage', { reason: `image_source: ${refusal}` });
   return AS_IS.includes(format) ? 'raw' : format;
+}
+
+/**
+ * Bytes of a disk that the image needs; undefined: the agent will see. `inspectImage` has refused what is to be refused.
+ * @param declared as in `inspectImage`
+ * @param stored bytes of the file, if they are known
+ */
+export async function diskSizeOf(
+  source: ImageSource,
+  declared: unknown,
+  task: InspectionTask,
+  stored: number | null,
+): Promise<number | undefined> {
+  if (source.kind === 'snapshot') return undefined;
+  const given = typeof declared === 'string' && declared !== '' ? declared : null;
+  const { size } = await inspected(source, given, task).catch(() => UNKNOWN);
+  task.signal.throwIfAborted();
+  return size === 'file' ? (stored ?? (await fileSize(source, task))) : size;
 }

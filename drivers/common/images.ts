@@ -395,3 +395,19 @@ async function urlPart(url: string, { offset, length }: Part, fetching: Fetching
     await reader?.cancel();
   }
 }
+
+/** Bytes of an image's file; undefined: nobody says. */
+export async function fileSize(source: ImageSource, fetching: Fetching): Promise<number | undefined> {
+  if (source.kind === 'file') {
+    const { handle } = await openImage(source.path, fetching);
+    try {
+      return (await handle.stat()).size;
+    } finally {
+      await handle.close();
+    }
+  }
+  if (source.kind !== 'http') return undefined;
+  const answer = await send(source.url, { method: 'HEAD', headers: { 'accept-encoding': 'identity' } }, fetching).catch(() => undefined);
+  const length = answer?.status === 200 ? answer.headers.get('content-length') : null;
+  return length !== null && length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
+}

@@ -5,10 +5,11 @@ import type { Device } from '../disk/device';
 import { pathsOf } from '../disk/efi';
 import { type Partition, readPartitions } from '../disk/partitions';
 import type { FoundDisk } from '../inventory/disks';
+import { grubConfiguration } from '../kexec/find-kernel';
 import { readsLoaderEntries } from '../kexec/grub';
 import { type MountedVolume, withVolumes } from '../kexec/volumes';
 import type { RaidHost } from '../raid/arrays';
-import { FOLDER, LINE, writeLoader } from '../raid/bios';
+import { FOLDER, leadingTo, LINE, writeLoader } from '../raid/bios';
 import type { Tree } from '../system/tree';
 import { findByUuid } from './identity';
 import { grubCommands } from './grub-commands';
@@ -60,11 +61,11 @@ export async function installBiosLoader(host: RaidHost, disk: FoundDisk, rootUui
     const label = (await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos';
     // GRUB starts with the BIOS' disk as its root.
     const setRoot = `set root="$root,${label}${root.number}"`;
-    const refuse = (text: string): void => {
-      // A command of some distributions' own GRUB.
-      if (readsLoaderEntries(text)) throw new Error('its configuration of GRUB reads its entries by blscfg');
-    };
-    const commands = await withRoot(device, host, root, ({ files: image }) => grubCommands(image, setRoot, rootUuid, refuse));
+    const commands = await withRoot(device, host, root, (volume) => {
+      // A command of some distributions' own GRUB, in place of which ours reads the entries.
+      const leadTo = async (text: string) => (readsLoaderEntries(text) ? leadingTo(await grubConfiguration([volume], null)) : undefined);
+      return grubCommands(volume.files, setRoot, rootUuid, leadTo);
+    });
     await writeLoader(device, { ...files, line: asLine(commands), guid: host.newUuid() });
     return `${pathsOf(host.tree, disk.name).partition(root.number)} by GRUB`;
   } catch (error) {

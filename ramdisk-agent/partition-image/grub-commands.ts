@@ -50,16 +50,17 @@ async function defaultWords(files: ImageFiles): Promise<readonly string[]> {
 /**
  * @param setRoot commands that set GRUB's variable `root` to the root partition
  * @param rootUuid of its file system
- * @param canRead throws an Error for a configuration that this GRUB does not understand
+ * @param leadTo the commands for a configuration of the image; absent: the image's own GRUB reads it
  */
 export async function grubCommands(
   files: ImageFiles,
   setRoot: string,
   rootUuid: string,
-  canRead: (text: string) => void = () => {},
+  leadTo?: (text: string) => Promise<string | undefined>,
 ): Promise<string> {
   const { folder, text } = await ownConfiguration(files);
-  if (text !== null) canRead(text);
+  const lead = text === null ? undefined : await leadTo?.(text);
+  if (lead !== undefined) return `${setRoot}\n${lead}`;
   const own = [`set prefix=($root)/${folder}`, `if [ -e $prefix/${CONFIGURATION} ]; then configfile $prefix/${CONFIGURATION}; fi`];
   if (text !== null) return `${[setRoot, ...own].join('\n')}\n`;
   const found = await newestKernel(files);

@@ -69,13 +69,15 @@ async function configurationOf(host: RaidHost, root: FoundDisk, rootUuid: string
   }
 }
 
+/** GRUB's commands for the configuration of an image, in the file system that is GRUB's root. */
+export const leadingTo = ({ folder, entries }: Pick<Configuration, 'folder' | 'entries'>): string =>
+  entries === null
+    ? `set prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`
+    : `set entries=/${entries}\nset environment=/${folder}/grubenv\nexport entries environment\nconfigfile (memdisk)/bls.cfg\n`;
+
 /** GRUB's commands, filled with line ends to the size that the core reads. */
-function lineFor(uuid: string, { partition, folder, entries }: Configuration): Buffer {
-  const leads =
-    entries === null
-      ? `set prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`
-      : `set entries=/${entries}\nset environment=/${folder}/grubenv\nexport entries environment\nconfigfile (memdisk)/bls.cfg\n`;
-  const text = `set root='mduuid/${uuid},${partition}'\n${leads}`;
+function lineFor(uuid: string, found: Configuration): Buffer {
+  const text = `set root='mduuid/${uuid},${found.partition}'\n${leadingTo(found)}`;
   return Buffer.from(text.padEnd(LINE.size, '\n'), 'latin1');
 }
 

@@ -105,6 +105,8 @@ it.each([
   [{ vendor_data: {} }, 58, 400],
   [{ vendor_data: {} }, 59, 202],
   [{ user_data: ['a'] }, 56, 202],
+  [{ user_data: { ignition: { version: '3.4.0' } } }, NEWEST, 202],
+  [{ user_data: { ignition: { version: '1' } } }, NEWEST, 400],
   [{ bogus: 1 }, NEWEST, 400],
   [{ meta_data: 5 }, NEWEST, 400],
 ])('answers the config drive %j at 1.%p with %p', async (configdrive, minor, status) => {

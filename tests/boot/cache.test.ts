@@ -207,6 +207,22 @@ it('what a process left that died while it downloaded is removed, and complete f
   expect(asked).toEqual(['/a', '/a']);
 });
 
+it('a file whose hash nobody can compute is downloaded again', async () => {
+  await open();
+  await check('a');
+  await settled(1);
+  await cache!.close();
+  const { file, digest, ...rest } = metadataOf();
+  writeFileSync(
+    join(folder, `${file}.json`),
+    JSON.stringify({ ...rest, file, digest: { ...digest, algorithm: 'sha7' }, stamp: 'another' }),
+  );
+  await open();
+  expect(stored()).toEqual([]);
+  await check('a');
+  expect(asked).toEqual(['/a', '/a']);
+});
+
 describe('a download that breaks off', () => {
   const broken = (response: ServerResponse, content: Buffer, start: number): void => {
     response.writeHead(start > 0 ? 206 : 200, {

@@ -380,8 +380,29 @@ describe('installBiosLoader', () => {
     ]);
     expect((await readPartitions(device))!.partitions).toEqual(partitions);
   });
+  it('writes commands for the entries of the Boot Loader Specification that an image has', async () => {
+    const files = {
+      'boot/grub2/grub.cfg': 'blscfg\n',
+      'boot/loader/entries/a.conf': 'title x\nlinux /boot/vmlinuz\n',
+      'boot/vmlinuz': 'kernel',
+    };
+    const { host, device } = await written(files, {});
+    await installBiosLoader(host, { name: device.path } as never, ROOT);
+    expect((await device.read(2040 * 512, 4096)).toString().trimEnd().split('\n')).toEqual([
+      'set root="$root,msdos3"',
+      'set entries=/boot/loader/entries',
+      'set environment=/boot/grub2/grubenv',
+      'export entries environment',
+      'configfile (memdisk)/bls.cfg',
+    ]);
+  });
   it.each<[string, Readonly<Record<string, string>>, RegExp]>([
-    ['entries that only other versions of GRUB read', { 'boot/grub2/grub.cfg': 'blscfg\n' }, /reads its entries by blscfg/],
+    [
+      'entries of the Boot Loader Specification without a kernel',
+      { 'boot/grub2/grub.cfg': 'blscfg\n', 'boot/loader/entries/a.conf': 'title x\nlinux /gone\n' },
+      /reads its entries by blscfg, and \S+:\/boot\/loader\/entries has none with a kernel/,
+    ],
+    ['such entries and a password', { 'boot/grub2/grub.cfg': 'blscfg\n', 'boot/grub2/user.cfg': 'x' }, /has a password \(user\.cfg\)/],
     ['no kernel', { 'boot/x': '' }, /no configuration of GRUB, and no kernel/],
   ])('refuses an image with %s, and changes no boot code', async (_, files, message) => {
     const { host, device } = await written(files, {});

@@ -153,10 +153,19 @@ it('writes a declared raw image unchanged where the operator wants no inspection
   expect(isFull(await device.read(15 * MiB, MiB), 0)).toBe(true);
 });
 
-it('says what the HTTP boot service says', async () => {
+it.each<[string, JsonObject, string, string]>([
+  ['says what the HTTP boot service says', { served_by_conductor: true }, '/full', ' (the disk of the image cache is full)'],
+  ['does not say what another server says', {}, '/full', ''],
+  ['does not say what a server says to which it is redirected', { served_by_conductor: true }, '/elsewhere', ''],
+])('%s', async (_, image, path, reason) => {
   served['/full'] = (response) => response.writeHead(502, { 'content-type': 'text/plain' }).end('the disk of the image cache is full\n');
-  const { result } = await write({ urls: [`${url}/full`] });
-  await expect(result).rejects.toThrow(`Received status code 502 from ${url}/full, expected 200 (the disk of the image cache is full)`);
+  served['/elsewhere'] = (response) => response.writeHead(302, { location: '/full' }).end();
+  const { result } = await write({ ...image, urls: [`${url}${path}`] });
+  await expect(result).rejects.toMatchObject({
+    message: expect.stringMatching(
+      new RegExp(`Received status code 502 from ${url}${path}, expected 200${reason.replaceAll(/[()]/g, '\\$&')}$`),
+    ) as string,
+  });
 });
 
 it.each<[string, () => JsonObject]>([

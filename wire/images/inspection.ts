@@ -2,10 +2,10 @@
  * Which format an image has, and whether it is safe to use, by its first bytes. Each format is a row: its signature, and what is refused in
  * it. Nothing here reads more than it is given, and nothing trusts a length in the file.
  */
-import { QCOW2_MAGIC, qcow2Refusal } from './qcow2';
-import { VHD_COOKIE, vhdRefusal } from './vhd';
-import { readVhdxRegions, VHDX_HEADERS, VHDX_SIGNATURE, vhdxMetadataLength, vhdxRefusal } from './vhdx';
-import { isVmdkDescriptor, VMDK_MAGIC, vmdkRefusal } from './vmdk';
+import { QCOW2_MAGIC, qcow2Refusal, qcow2Size } from './qcow2';
+import { readVhdFooter, VHD_COOKIE, vhdRefusal } from './vhd';
+import { readVhdxMetadata, readVhdxRegions, VHDX_HEADERS, VHDX_SIGNATURE, vhdxMetadataLength, vhdxRefusal } from './vhdx';
+import { isVmdkDescriptor, readVmdkHeader, VMDK_MAGIC, vmdkRefusal } from './vmdk';
 
 /** The most bytes that the checks of a head need, except those of VHDX. */
 export const HEAD_LENGTH = 128 * 2 ** 10;
@@ -21,20 +21,36 @@ interface FormatRow {
   refusal?(head: Buffer, more: Buffer | undefined): string | undefined;
   /** What the check needs besides a head of this length. */
   needs?(head: Buffer): Place | undefined;
+  /** Bytes of the disk that the image is of. Absent: the file is as large. @param head of an image that is not refused */
+  size?(head: Buffer, more: Buffer | undefined): number | undefined;
 }
 
 const has =
   (offset: number, ...signatures: readonly string[]) =>
   (head: Buffer): boolean =>
     signatures.some((signature) => head.toString('latin1', offset, offset + signature.length) === signature);
+/** Of what a reader returns: its size, unless it is the reason for a refusal. */
+const sizeIn = (read: { readonly size: number } | string | undefined): number | undefined =>
+  typeof read === 'object' ? read.size : undefined;
 /** Nobody writes such images to disks. */
 const banned = (): string => 'this format is not supported';
 
 const FORMATS: readonly FormatRow[] = [
-  { name: 'qcow2', matches: has(0, QCOW2_MAGIC), refusal: qcow2Refusal },
-  { name: 'vmdk', matches: (head) => has(0, VMDK_MAGIC)(head) || isVmdkDescriptor(head), refusal: vmdkRefusal },
-  { name: 'vhdx', matches: has(0, VHDX_SIGNATURE), refusal: vhdxRefusal, needs: vhdxNeeds },
-  { name: 'vhd', matches: has(0, VHD_COOKIE), refusal: vhdRefusal },
+  { name: 'qcow2', matches: has(0, QCOW2_MAGIC), refusal: qcow2Refusal, size: qcow2Size },
+  {
+    name: 'vmdk',
+    matches: (head) => has(0, VMDK_MAGIC)(head) || isVmdkDescriptor(head),
+    refusal: vmdkRefusal,
+    size: (head) => sizeIn(readVmdkHeader(head)),
+  },
+  {
+    name: 'vhdx',
+    matches: has(0, VHDX_SIGNATURE),
+    refusal: vhdxRefusal,
+    needs: vhdxNeeds,
+    size: (_, more) => sizeIn(more && readVhdxMetadata(more)),
+  },
+  { name: 'vhd', matches: has(0, VHD_COOKIE), refusal: vhdRefusal, size: (head) => sizeIn(readVhdFooter(head)) },
   { name: 'vdi', matches: has(64, '\x7f\x10\xda\xbe') },
   { name: 'qed', matches: has(0, 'QED\0'), refusal: banned },
   { name: 'luks', matches: has(0, 'LUKS\xba\xbe') },
@@ -142,4 +158,16 @@ export function judge(head: Buffer, { permitted, declared, deep }: Rules, more?:
   return reason === undefined
     ? { format, refusal: undefined }
     : refused(`Image failed safety check: the ${format} image cannot be used: ${reason}`);
+}
+
+/**
+ * Bytes of the disk that an image of the format needs, where its first bytes say so. `file`: it needs as many as the file has.
+ * @param head of an image that `judge` does not refuse
+ * @param declared as in Rules: a declared raw image is written as it is
+ */
+export function sizeOfDisk(head: Buffer, format: string, declared: string | null, more?: Buffer): number | 'file' | undefined {
+  const row = declared === 'raw' ? undefined : FORMATS.find(({ name }) => name === format);
+  if (row?.size) return row.size(head, more);
+  // A fixed one has its size in its footer.
+  return declared === 'vhd' ? undefined : 'file';
 }

@@ -6,6 +6,8 @@ export const QCOW2_HEADER_LENGTH = 105;
 const [VERSION_2, VERSION_3] = [2, 3];
 /** Where the extensions begin in version 2. */
 const LENGTH_OF_VERSION_2 = 72;
+/** Bits of the size of a cluster. */
+const [LEAST_BITS, MOST_BITS] = [9, 21];
 
 /** Bits of the incompatible features. What the table does not have is unknown. */
 const FEATURES: readonly (readonly [bit: number, refusal: string | null])[] = [
@@ -30,6 +32,9 @@ const MAX_EXTENSIONS = 64;
 /** The incompatible features: all of them are in the lower half. */
 export const incompatibleFeatures = (head: Buffer): number => (head.readUInt32BE(4) === VERSION_3 ? head.readUInt32BE(76) : 0);
 
+/** Bytes of the disk. */
+export const qcow2Size = (head: Buffer): number => Number(head.readBigUInt64BE(24));
+
 /**
  * Why the image is refused: it needs other files, or a reader that knows more. Undefined: nothing is known against it.
  * @param head the file's first bytes. Extensions beyond them are not seen
@@ -45,13 +50,14 @@ export function qcow2Refusal(head: Buffer): string | undefined {
   const feature = FEATURES.find(([bit, refusal]) => refusal !== null && (features & (1 << bit)) !== 0);
   if (feature) return feature[1]!;
   const start = version === VERSION_2 ? LENGTH_OF_VERSION_2 : head.readUInt32BE(100);
-  if (start < LENGTH_OF_VERSION_2) return 'its header makes no sense';
-  return extensionRefusal(head, start);
+  const bits = head.readUInt32BE(20);
+  const end = 2 ** bits;
+  if (bits < LEAST_BITS || bits > MOST_BITS || start < LENGTH_OF_VERSION_2 || start > end) return 'its header makes no sense';
+  return extensionRefusal(head, start, end);
 }
 
-/** They are in the first cluster. */
-function extensionRefusal(head: Buffer, start: number): string | undefined {
-  const end = 2 ** Math.min(head.readUInt32BE(20), 31);
+/** They are in the first cluster. @param end bytes of a cluster */
+function extensionRefusal(head: Buffer, start: number, end: number): string | undefined {
   let at = start;
   for (let count = 0; at + 8 <= Math.min(end, head.length); count++) {
     const [type, length] = [head.readUInt32BE(at), head.readUInt32BE(at + 4)];

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../boot/dhcp/clients';
-import { answerDhcp, subnetFor, type DhcpPolicy } from '../../../boot/dhcp/dhcpv4';
+import { answerDhcp, mayAnswerRelay, subnetFor, type DhcpPolicy } from '../../../boot/dhcp/dhcpv4';
 import { createMachineLookup, limitUnknownMachines } from '../../../boot/dhcp/machines';
 import type { PxeFilter } from '../../../boot/discovery';
 import { createLeaseChanges, createPool, type Pool } from '../../../boot/dhcp/pool';
@@ -553,6 +553,28 @@ describe('several subnets', () => {
     ['the subnet of the interface for an address in no subnet', { ciaddr: '192.0.2.1' }, 'eth2', other],
   ])('subnetFor chooses %s', (_, packet, name, expected) => {
     expect(subnetFor(all, name, { ...template, options: {}, ...packet })).toBe(expected);
+  });
+  it.each<[string, Partial<DhcpPacket>, string, boolean]>([
+    ['without a relay', {}, '0.0.0.0', true],
+    ['through a relay in the subnet', { giaddr: '10.0.0.9' }, '10.0.0.9', true],
+    // answerDhcp finds no subnet for it.
+    ['through a relay in no subnet, without link selection', { giaddr: '192.0.2.9' }, '10.0.0.9', true],
+    ['with link selection, from the relay', { giaddr: '192.0.2.9', options: { relayAgentInformation: linkSelection } }, '192.0.2.9', true],
+    [
+      'with link selection, by a relay in a subnet',
+      { giaddr: '10.6.0.9', options: { relayAgentInformation: linkSelection } },
+      '1.2.3.4',
+      true,
+    ],
+    [
+      'with link selection, to somebody else',
+      { giaddr: '192.0.2.9', options: { relayAgentInformation: linkSelection } },
+      '10.0.0.9',
+      false,
+    ],
+  ])('a packet %s may be answered', (_, packet, sender, expected) => {
+    const policies = all.map(({ policy }) => policy);
+    expect(mayAnswerRelay(policies, { ...template, options: {}, ...packet }, sender)).toBe(expected);
   });
   it('a direct packet gets no answer where all subnets are behind relays', async () => {
     const { ask } = server({ network: far.policy.network, gateway: '10.5.0.254' }, far.pool);

@@ -1,5 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { configdriveFiles, configdriveOf } from '../../../drivers/agent/configdrive';
+import { checkConfigdrive, configdriveFiles, configdriveOf } from '../../../drivers/agent/configdrive';
 import { noopNetwork } from '../../../drivers/noop';
 import type { JsonObject } from '../../../model/records';
 import { isoImage } from '../../../wire/images/iso9660';
@@ -151,6 +151,33 @@ describe('config drive', () => {
     const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive } }, recorder: RECORDER }).task);
     const { files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
     expect(JSON.parse(files['openstack/latest/vendor_data2.json']!)).toEqual(expected);
+  });
+});
+
+describe('checkConfigdrive', () => {
+  const MIB = 2 ** 20;
+  const check = (configdrive: unknown) => checkConfigdrive(testTask({ node: { instance_info: { configdrive } } }).task);
+  const large = gzipSync(Buffer.alloc(64 * MIB + 1)).toString('base64');
+  it.each<[string, unknown]>([
+    ['no config drive', undefined],
+    ['a URL', 'https://192.0.2.1/drive'],
+    ['64 MiB', gzipSync(Buffer.alloc(64 * MIB)).toString('base64')],
+    ['parts', { user_data: 'x'.repeat(MIB) }],
+  ])('accepts %s', async (_, given) => {
+    await expect(check(given)).resolves.toBeUndefined();
+  });
+  it.each<[string, unknown, RegExp]>([
+    ['more than 64 MiB', large, /configdrive of instance_info: Config drive size exceeds maximum limit of 64MiB\.$/],
+    [
+      'more than 64 MiB in two members of the file, of which the second is small',
+      Buffer.concat([gzipSync(Buffer.alloc(64 * MIB)), gzipSync('x')]).toString('base64'),
+      /exceeds maximum limit of 64MiB/,
+    ],
+    ['parts of more than 64 MiB', { user_data: 'x'.repeat(33 * MIB) }, /exceeds maximum limit of 64MiB/],
+    ['what is no gzip', Buffer.from('a drive').toString('base64'), /configdrive of instance_info: it is not base64 encoded gzip content/],
+    ['a cut gzip', gzipSync(Buffer.alloc(MIB)).subarray(0, 100).toString('base64'), /or the content is malformed/],
+  ])('refuses %s', async (_, given, message) => {
+    await expect(check(given)).rejects.toMatchObject({ status: 400, message: expect.stringMatching(message) as string });
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Beside a DHCP server that we did not write (ISC's dhcpd, without any boot option), ours gives the boot part: to machines in QEMU on the
- * same network, and through ISC's relay. Then ours gives the addresses too, through the same relay. Root.
+ * Beside DHCP servers that we did not write (ISC's dhcpd, then Kea, without any boot option), ours gives the boot part: to machines in QEMU
+ * on the same network, and through ISC's relay. Then ours gives the addresses too, through the same relay. Root.
  */
 import { execFile, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,6 +29,8 @@ let dhcrelay: ChildProcess;
 let boots: readonly ServedBoot[];
 let log = '';
 let dhcpd = '';
+let kea = '';
+let dhcpdProcess: ChildProcess;
 const machines = new Map<string, LabMachine>();
 
 /** Connects a namespace to the bridge of a lab. */
@@ -42,7 +44,7 @@ async function connect(lab: Lab, namespace: string, device: string, address: str
     await run('ip', command.split(' '));
 }
 /** ISC's dhcpd: addresses, and nothing that a machine could boot. */
-function startDhcpd(): void {
+function startDhcpd(): ChildProcess {
   const configuration = join(near.folder, 'dhcpd.conf');
   writeFileSync(
     configuration,
@@ -54,6 +56,31 @@ function startDhcpd(): void {
   const words = ['-4', '-d', '-cf', configuration, '-lf', join(near.folder, 'leases'), '--no-pid', 'other0'];
   const child = near.start('nsenter', `--net=/run/netns/${others}`, 'dhcpd', ...words);
   child.stderr!.on('data', (data: Buffer) => (dhcpd += data.toString()));
+  return child;
+}
+/** Kea in its place, with other addresses. */
+function startKea(): void {
+  const subnets = [RELAY.near, RELAY.far].map((router, index) => {
+    const prefix = router.replace(/\.\d+$/, '');
+    return {
+      id: index + 1,
+      subnet: `${prefix}.0/24`,
+      pools: [{ pool: `${prefix}.60 - ${prefix}.90` }],
+      'option-data': [{ name: 'routers', data: router }],
+    };
+  });
+  const Dhcp4 = {
+    'interfaces-config': { interfaces: ['other0'], 'dhcp-socket-type': 'raw' },
+    'lease-database': { type: 'memfile', persist: false },
+    authoritative: true,
+    subnet4: subnets,
+    loggers: [{ name: 'kea-dhcp4', severity: 'INFO', output_options: [{ output: 'stdout', flush: true }] }],
+  };
+  const configuration = join(near.folder, 'kea.conf');
+  writeFileSync(configuration, JSON.stringify({ Dhcp4 }));
+  const folders = ['PIDFILE', 'LOCKFILE'].map((what) => `KEA_${what}_DIR=${near.folder}`);
+  const child = near.start('nsenter', `--net=/run/netns/${others}`, 'env', ...folders, 'kea-dhcp4', '-c', configuration);
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (data: Buffer) => (kea += data.toString()));
 }
 
 /** ISC's relay, between the network behind it and `upper`. */
@@ -65,6 +92,7 @@ beforeAll(async () => {
     ip: 'iproute2',
     dhcpd: 'isc-dhcp-server',
     dhcrelay: 'isc-dhcp-relay',
+    'kea-dhcp4': 'kea-dhcp4-server',
     'qemu-system-x86_64': 'qemu-system-x86',
     'qemu-img': 'qemu-utils',
     cpio: 'cpio',
@@ -79,7 +107,7 @@ beforeAll(async () => {
   await connect(far, relay, 'down0', RELAY.far);
   await run('ip', ['netns', 'exec', relay, 'busybox', 'sysctl', '-w', 'net.ipv4.ip_forward=1']);
   for (const namespace of [near.namespace, others]) await run('ip', ['-n', namespace, 'route', 'add', '10.78.0.0/24', 'via', RELAY.near]);
-  startDhcpd();
+  dhcpdProcess = startDhcpd();
   const servers = [near.address, DHCPD];
   dhcrelay = startRelay('up0', ...servers);
   await until(
@@ -149,6 +177,39 @@ it.each([
 );
 
 it(
+  'so do machines beside Kea, near and behind the relay',
+  async () => {
+    const ended = once(dhcpdProcess, 'exit');
+    dhcpdProcess.kill();
+    await ended;
+    startKea();
+    await until(
+      60,
+      () => `Kea: ${kea}`,
+      () => kea.includes('DHCP4_STARTED'),
+    );
+    const before = log.length;
+    const used = ['near bios', 'far uefi'].map((name) => machines.get(name)!);
+    for (const machine of used) {
+      writeFileSync(machine.consoleFile, '');
+      await machine.act('on');
+    }
+    await until(
+      PATIENCE,
+      () => `the ramdisks\n${log.slice(before)}\n${kea}\n${used.map(consoleEnd).join('\n')}`,
+      () => used.every((machine) => REACHED.test(consoleEnd(machine))),
+    );
+    for (const [index, machine] of used.entries()) {
+      await machine.act('off');
+      expect(kea).toMatch(new RegExp(`DHCP4_LEASE_ALLOC .*${machine.mac}.* lease 10\\.7${7 + index}\\.0\\.[6-9]\\d `));
+    }
+    const answers = [...log.slice(before).matchAll(/"message":"DHCP: answered"[^\n]*"address":"([\d.]+)"/g)].map(([, address]) => address);
+    expect([...new Set(answers)]).toEqual(['0.0.0.0']);
+  },
+  (PATIENCE + 80) * 1000,
+);
+
+it(
   "a machine behind ISC's relay gets its address from ours too",
   async () => {
     const ended = once(dhcrelay, 'exit');
@@ -170,7 +231,7 @@ it(
     await startBootServer(near, { address: OWN, interface: 'own0', folder, boots, subnets }, (text) => (said += text));
     startRelay('up1', OWN);
     const machine = machines.get('far bios')!;
-    const leased = dhcpd.length;
+    const leased = kea.length;
     writeFileSync(machine.consoleFile, '');
     await machine.act('on');
     await until(
@@ -180,7 +241,7 @@ it(
     );
     await machine.act('off');
     expect(said).toMatch(/"message":"DHCP: answered"[^\n]*"answer":5,"address":"10\.78\.0\.1[6-9]\d"/);
-    expect(dhcpd.slice(leased)).not.toContain(machine.mac);
+    expect(kea.slice(leased)).not.toContain(machine.mac);
   },
   (PATIENCE + 60) * 1000,
 );

@@ -114,6 +114,7 @@ export interface DiskMachine {
   /** Where the agent reaches the API. */
   readonly url: string;
   firstCall(): number | undefined;
+  readonly consoleFile: string;
   /** What the machine wrote on its serial line. */
   console(): string;
   bodyOf(path: string): JsonObject | undefined;
@@ -179,6 +180,7 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
   const bodyOf = (path: string): JsonObject | undefined => api?.posted.find((candidate) => candidate.path === path)?.body;
   return {
     process: qemu,
+    consoleFile,
     url,
     firstCall: () => api?.firstCall(),
     console: () => readFileSync(consoleFile, 'latin1'),

@@ -16,7 +16,7 @@ jest.setTimeout(3_600_000);
 const [MiB, GiB] = [2 ** 20, 2 ** 30];
 const DISK = { vda: ['virtio-blk-pci,drive=vda,serial=DISK-a'] };
 /** What the image has of boot loaders (demo/lab/image.sh) → its file. */
-const KINDS = { packaged: 'packaged.qcow2', folder: 'folder.raw', bare: 'bare.raw' } as const;
+const KINDS = { packaged: 'packaged.qcow2', folder: 'folder.raw', bls: 'bls.raw', bare: 'bare.raw' } as const;
 type Kind = keyof typeof KINDS;
 let folder: string;
 let configDrive: string;
@@ -166,7 +166,7 @@ describe.each<[Firmware, 'gpt' | 'msdos', Kind, Kind, readonly (readonly [number
     'bios',
     'gpt',
     'bare',
-    'packaged',
+    'bls',
     [
       [1, 1, 'bios-boot-part'],
       [2, 64, 'ephemeral0'],

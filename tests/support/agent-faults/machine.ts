@@ -1,6 +1,5 @@
 /** Faults that the agent meets while it deploys a machine. */
 import { createHash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
 import type { AgentFault } from './fault';
 
 /** What a row can do to the machine while the image is written. */
@@ -169,12 +168,6 @@ export const AGENT_FAULTS: readonly MachineFault[] = [
       'concerns: disk /dev/… (serial SMALL, 0.0 GiB)',
       ...LOG,
     ],
-  },
-  {
-    name: 'the config drive is too large',
-    put: 'a config drive of 65 MiB',
-    instance: { configdrive: gzipSync(Buffer.alloc(65 * 2 ** 20)).toString('base64') },
-    text: [`${FAILED}Config drive size exceeds maximum limit of 64MiB.`, STEP, COMMAND, GOOD, ...LOG],
   },
   {
     name: 'the image has no partition table',

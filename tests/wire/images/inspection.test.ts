@@ -197,6 +197,12 @@ describe.each<[string, Case[]]>([
       ['qcow2 with an extension without an end', extension(1, 0xfffffff0), /header extensions make no sense/],
       ['a cut qcow2', qcow.subarray(0, 60), /header is truncated/],
       ['qcow2 with a tiny header', withHeader((bytes) => bytes.writeUInt32BE(8, 100)), /header makes no sense/],
+      [
+        'qcow2 with a header that is longer than its first cluster',
+        withHeader((bytes) => bytes.writeUInt32BE(4097, 100)),
+        /header makes no sense/,
+      ],
+      ['qcow2 with clusters of 256 bytes', withHeader((bytes) => bytes.writeUInt32BE(8, 20)), /header makes no sense/],
       ['VMDK of another version', changed(vmdkSparse(DISK), (bytes) => bytes.writeUInt32LE(4, 4)), /version 4 is not supported/],
       [
         'VMDK with a descriptor elsewhere',
