@@ -34,7 +34,7 @@ import {
   touch,
 } from './cache-folder';
 import { createDownloadSlots, type DownloadSlots } from './download-slots';
-import { readPieces } from './read-pieces';
+import { copyPieces, readPieces } from './read-pieces';
 import { fromGlance, fromRegistry, fromWebServer, type UpstreamFile } from './upstream';
 
 export interface CachedFile {
@@ -44,6 +44,8 @@ export interface CachedFile {
   readonly modified: number;
   /** Streams the bytes `start` to `end`, both included, as they arrive. Fails if the download fails. */
   read(start: number, end: number): Readable;
+  /** As `read`; a piece is valid until `write` has resolved. Absent: a file that is composed of others. */
+  readonly copy?: ((start: number, end: number, write: (piece: Buffer) => Promise<void>) => Promise<void>) | undefined;
   /** Closes the file. */
   release(): Promise<void>;
 }
@@ -466,7 +468,14 @@ export async function openCache(given: CacheSetup): Promise<Cache> {
         const handle = await openUnchanged(state, file);
         if (!handle) continue;
         const { size, modified } = file.metadata;
-        return { size, modified, read: (start, end) => readPieces(handle, start, end, arrivedAfter(file)), release: () => handle.close() };
+        const arrived = arrivedAfter(file);
+        return {
+          size,
+          modified,
+          read: (start, end) => readPieces(handle, start, end, arrived),
+          copy: (start, end, write) => copyPieces(handle, start, end, write, arrived),
+          release: () => handle.close(),
+        };
       }
       throw new UpstreamError('the file in the image cache changes again and again');
     },

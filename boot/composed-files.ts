@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { CPIO_ALIGNMENT, cpioArchive } from '../wire/images/cpio';
 import type { CachedFile } from './cache';
 import type { OpenFile } from '../wire/local-files';
-import { readPieces } from './read-pieces';
+import { copyPieces, readPieces } from './read-pieces';
 
 /** A part of a composed file: bytes, or a file to read them from. */
 export interface Piece {
@@ -38,6 +38,7 @@ export const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
   size,
   modified,
   read: (start, end) => readPieces(handle, start, end),
+  copy: (start, end, write) => copyPieces(handle, start, end, write),
   release: () => handle.close(),
 });
 

@@ -17,18 +17,23 @@ const nextTurn = createTurns(4);
 let downloads = 0;
 const pieceSize = (): number => Math.max(SMALLEST, Math.min(MAX, Math.floor(OF_ALL / downloads)));
 
+/** For a file that grows: resolves with its size once that is more than `at`. */
+type ArrivedAfter = (at: number) => Promise<number>;
+
+/** @param roomFor memory for so many bytes */
 async function* pieces(
   handle: FileHandle,
   start: number,
   end: number,
-  arrivedAfter: (at: number) => Promise<number>,
+  arrivedAfter: ArrivedAfter,
+  roomFor: (length: number) => Buffer,
 ): AsyncGenerator<Buffer> {
   downloads++;
   try {
     for (let at = start; at <= end;) {
       const length = Math.min((await arrivedAfter(at)) - at, end + 1 - at, pieceSize());
       await nextTurn();
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, at);
+      const { bytesRead, buffer } = await handle.read(roomFor(length), 0, length, at);
       if (bytesRead === 0) throw new Error('the file was truncated');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
@@ -38,13 +43,28 @@ async function* pieces(
   }
 }
 
-/**
- * @param start and `end`: both included
- * @param arrivedAfter for a file that grows: resolves with its size once that is more than `at`
- */
+/** @param start and `end`: both included */
 export const readPieces = (
   handle: FileHandle,
   start: number,
   end: number,
-  arrivedAfter: (at: number) => Promise<number> = async () => Infinity,
-): Readable => Readable.from(pieces(handle, start, end, arrivedAfter), { objectMode: false });
+  arrivedAfter: ArrivedAfter = complete,
+): Readable => Readable.from(pieces(handle, start, end, arrivedAfter, Buffer.allocUnsafeSlow), { objectMode: false });
+
+const complete: ArrivedAfter = async () => Infinity;
+/** As readPieces, in memory that is used again when `write` has resolved: new memory for each piece costs as much time as reading it. */
+export async function copyPieces(
+  handle: FileHandle,
+  start: number,
+  end: number,
+  write: (piece: Buffer) => Promise<void>,
+  arrivedAfter: ArrivedAfter = complete,
+): Promise<void> {
+  let room = Buffer.alloc(0);
+  const roomFor = (length: number): Buffer => {
+    // When downloads begin, each of them has to give memory back.
+    if (room.length < length || room.length > 2 * pieceSize()) room = Buffer.allocUnsafeSlow(pieceSize());
+    return room;
+  };
+  for await (const piece of pieces(handle, start, end, arrivedAfter, roomFor)) await write(piece);
+}

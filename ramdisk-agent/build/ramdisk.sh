@@ -133,7 +133,7 @@ zstd=$(shared libzstd.so.1)
 xz=$(shared liblzma.so.5)
 [ -n "$foreign" ] || koffi=$(ls "node_modules/@koromix/koffi-linux-$node_arch"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/foreign.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/foreign.sh" "$here/drop-languages.mjs" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -148,6 +148,7 @@ printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCode
 cp "$node" "$root/bin/agent"
 chmod u+w "$root/bin/agent"
 "$strip" "$root/bin/agent"
+"$host_node" "$here/drop-languages.mjs" "$root/bin/agent"
 node_modules/.bin/postject "$root/bin/agent" NODE_SEA_BLOB "$work/agent.blob" --sentinel-fuse NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2 > "$work/postject.log" 2>&1 || { cat "$work/postject.log" >&2; exit 1; }
 
 install -D -m 644 --strip --strip-program="$strip" "$koffi" "$root/lib/koffi.node"

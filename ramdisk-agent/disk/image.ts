@@ -33,7 +33,7 @@ export function rawWriter(sink: Sink): ImageWriter {
  * The disk as a sink. Only `commit` writes the first MiB, which contains partition table and boot code. The caller commits after it has
  * verified the image, so the disk does not boot before.
  */
-export function withDeferredHead(device: Device): Sink & { commit(): Promise<void> } {
+export function withDeferredHead(device: Pick<Device, 'size' | 'write' | 'zero' | 'flush'>): Sink & { commit(): Promise<void> } {
   const head = Buffer.alloc(Math.min(EDGE, device.size));
   return {
     size: device.size,

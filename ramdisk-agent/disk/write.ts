@@ -19,6 +19,7 @@ import type { Device } from './device';
 import { type Download, type Fetching, openImage, requestsFor } from './download';
 import { type DriveConversion, volumeFor } from './fat-drive';
 import { withDeferredHead, type ImageWriter, type Sink, wipeEdges } from './image';
+import { writeBehind } from './write-behind';
 import { diskIdentifier, readPartitions, repairGpt, wipeMetadata } from './partitions';
 
 export interface WriteOptions {
@@ -103,10 +104,16 @@ const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError']
 export async function stream(options: WriteOptions, known: Checksum): Promise<void> {
   let checksum = known;
   const attempt = async (number: number): Promise<void> => {
-    const sink = withDeferredHead(options.device);
+    const behind = writeBehind(options.device);
+    const sink = withDeferredHead(behind);
     if (number > 1) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
-    await streamOnce(options, sink, checksum);
-    await written(() => sink.commit(), options);
+    try {
+      await streamOnce(options, sink, checksum);
+      await written(() => sink.commit(), options);
+    } finally {
+      // Nothing may be written after the edges are wiped, or by the attempt before.
+      await behind.abandon();
+    }
   };
   await retry({ clock: options.clock, signal: options.fetching.signal }, attempt, (error, number) => {
     if (!(error instanceof AgentError && REPEATED.includes(error.type)) || number > options.retries) return undefined;

@@ -3,17 +3,17 @@
  * dnsmasq and Python's HTTP server serve Ironic's boot files.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { startIpmiSim } from '../../demo/lab/ipmi-sim';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../demo/lab/machines';
-import { type RealIronic, startRealIronic } from '../lab/inspection/real-ironic';
+import type { RealIronic } from '../lab/inspection/real-ironic';
 import { buildRamdisk } from '../lab/support/ramdisk';
 import { root } from '../lab/support/venv';
+import { HTTP, startBootingIronic } from './booting-ironic';
 
 const run = promisify(execFile);
-const HTTP = 'http://10.77.0.1:8080';
 const REPORT_PORT = 8099;
 const PATIENCE = 400;
 
@@ -26,59 +26,14 @@ beforeAll(async () => {
   await buildRamdisk();
   lab = await openLab('ref-agent');
   undo.push(() => lab.close());
-  await lab.exec('ip', 'addr', 'add', 'fd77::1/64', 'dev', lab.bridge, 'nodad');
-  ironic = await startRealIronic(
-    join(lab.folder, 'ironic'),
-    lab.address,
-    6385,
-    {
-      deploy: { http_root: join(lab.folder, 'ironic/http'), http_url: HTTP },
-      conductor: {
-        deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
-        deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
-        file_url_allowed_paths: `${root}/.cache`,
-      },
-      pxe: {
-        tftp_root: join(lab.folder, 'ironic/tftp'),
-        images_path: join(lab.folder, 'ironic/images'),
-        instance_master_path: '',
-        tftp_master_path: join(lab.folder, 'ironic/tftpmasters'),
-        kernel_append_params: 'console=ttyS0',
-      },
-      inspector: { require_managed_boot: 'true' },
-    },
-    lab.namespace,
-  );
+  const ramdisk = { kernel: `${root}/.cache/ramdisk/vmlinuz`, initrd: `${root}/.cache/ramdisk/initrd` };
+  ironic = await startBootingIronic(lab, ramdisk, { pxe: { kernel_append_params: 'console=ttyS0' }, conductor: {} });
   undo.push(() => ironic.stop());
   for (const format of ['raw', 'qcow2']) {
     const image = join(ironic.httpRoot, `lab.${format}`);
     await run('bash', [join(__dirname, '../../demo/lab/image.sh'), image, `http://10.77.0.1:${REPORT_PORT}/`, format]);
   }
   lab.start(process.execPath, join(__dirname, '../../demo/lab/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
-  lab.start('python3', '-m', 'http.server', '--bind', lab.address, '--directory', ironic.httpRoot, '8080');
-  await run('cp', ['/usr/lib/ipxe/snponly.efi', ironic.tftpRoot]);
-  const dnsmasq = join(lab.folder, 'dnsmasq.conf');
-  writeFileSync(
-    dnsmasq,
-    [
-      'port=0',
-      `interface=${lab.bridge}`,
-      'bind-interfaces',
-      'no-ping',
-      'dhcp-range=10.77.0.100,10.77.0.200,1h',
-      'dhcp-option=option:router',
-      // A router advertisement, or else iPXE waits for one.
-      'dhcp-range=::,constructor:br0,ra-only',
-      'enable-ra',
-      'enable-tftp',
-      `tftp-root=${ironic.tftpRoot}`,
-      'dhcp-userclass=set:ipxe,iPXE',
-      `dhcp-boot=tag:ipxe,${HTTP}/boot.ipxe`,
-      'dhcp-boot=tag:!ipxe,snponly.efi',
-      `dhcp-leasefile=${join(lab.folder, 'leases')}`,
-    ].join('\n'),
-  );
-  lab.start('dnsmasq', '-k', '-C', dnsmasq, '--user=root', `--pid-file=${join(lab.folder, 'dnsmasq.pid')}`);
 }, 1_200_000);
 
 afterAll(async () => {

@@ -51,15 +51,23 @@ interface ImageApi {
   /** Milliseconds since the epoch. */
   firstCall(): number | undefined;
 }
-/** Answers an agent as Ironic does, and serves the images at /images/NAME. @param more of the agent's settings */
-export async function startImageApi(images: Readonly<Record<string, Buffer>>, more: JsonObject = {}): Promise<ImageApi> {
+/**
+ * Answers an agent as Ironic does, and serves the images at /images/NAME.
+ * @param more of the agent's settings
+ * @param seen gets the path of each request of the agent, when it has arrived
+ */
+export async function startImageApi(
+  images: Readonly<Record<string, Buffer>>,
+  more: JsonObject = {},
+  seen: (path: string) => void = () => {},
+): Promise<ImageApi> {
   const posted: Posted[] = [];
   let firstCall: number | undefined;
   const config = { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3', ...more };
   const answers: Readonly<Record<string, readonly [number, JsonObject]>> = {
     '/': [200, { default_version: { version: NEWEST_VERSION } }],
     '/v1/continue_inspection': [202, { uuid: 'u' }],
-    '/v1/lookup': [200, { node: { uuid: 'u' }, config }],
+    '/v1/lookup': [200, { node: { uuid: 'u', properties: {}, instance_info: {}, driver_internal_info: {} }, config }],
     '/v1/heartbeat/u': [202, {}],
   };
   const server = createServer((incoming, response) => {
@@ -70,6 +78,7 @@ export async function startImageApi(images: Readonly<Record<string, Buffer>>, mo
       const path = incoming.url!.split('?')[0]!;
       const image = images[path.replace('/images/', '')];
       if (image) return response.writeHead(200, { 'content-length': image.length }).end(image);
+      seen(path);
       posted.push({ path, body: parts.length > 0 ? (JSON.parse(Buffer.concat(parts).toString()) as JsonObject) : {} });
       const [status, body] = answers[path] ?? [404, {}];
       return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -108,6 +117,8 @@ interface DiskMachineOptions {
   /** Writes to a new disk; `file` is open for writing. */
   readonly prepare: (name: string, file: number) => void;
   readonly disks?: Readonly<Record<string, readonly string[]>>;
+  /** False: the agent waits for commands, without an inspection before. */
+  readonly inspects?: boolean;
 }
 export interface DiskMachine {
   readonly process: ChildProcess;
@@ -127,7 +138,7 @@ export interface DiskMachine {
 
 /** @param api null: the machine does not need one */
 export async function startDiskMachine(api: ImageApi | null, options: DiskMachineOptions): Promise<DiskMachine> {
-  const { folder, initrd, memoryMiB, words, more, prepare, disks = DISKS } = options;
+  const { folder, initrd, memoryMiB, words, more, prepare, disks = DISKS, inspects = true } = options;
   const consoleFile = join(folder, `console-${await freePort()}.log`);
   const agentPort = await freePort();
   for (const name of Object.keys(disks)) {
@@ -141,7 +152,8 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
   }
   const port = api === null ? 0 : (api.server.address() as AddressInfo).port;
   const url = `http://10.0.2.2:${port}`;
-  const toApi = api === null ? [] : [`ipa-api-url=${url}`, `ipa-inspection-callback-url=${url}/v1/continue_inspection`, `BOOTIF=${MAC}`];
+  const inspection = inspects ? [`ipa-inspection-callback-url=${url}/v1/continue_inspection`] : [];
+  const toApi = api === null ? [] : [`ipa-api-url=${url}`, ...inspection, `BOOTIF=${MAC}`];
   const drives = Object.entries(disks).flatMap(([name, devices]) =>
     devices.flatMap((device) => {
       const id = /drive=([\w-]+)/.exec(device)?.[1];
