@@ -45,6 +45,7 @@ import { createFragments } from './pipeline/fragments';
 import type { Answer, ApiContext, Auth } from './pipeline/handler';
 import { createBmcEventDoor } from './pipeline/bmc-event-door';
 import { createHardwarePushes } from './pipeline/hardware-pushes';
+import { createSmartReports } from './pipeline/smart-reports';
 import { loadDocument, type Document } from './schema/document';
 import { createValidators } from './schema/schema';
 import type { UpgradeListener } from '../wire/http/upgrades';
@@ -114,7 +115,7 @@ type Exchanged = IncomingMessage & { [EXCHANGE]?: ApiExchange };
 const exchangeOf = (request: IncomingMessage): ApiExchange => (request as Exchanged)[EXCHANGE]!;
 
 function createContext(parts: ApiParts, document: Document, auth: Auth, stopping: AbortSignal): Omit<ApiContext, 'conductor'> {
-  const { store, options, log, clock, metrics } = parts;
+  const { store, options, log, clock, metrics, healthRules: rules = healthRules([]) } = parts;
   return {
     store,
     options,
@@ -125,7 +126,7 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
     auth,
     random: randomBytes,
     agentAddresses: createAgentAddresses({ store, options, clock, metrics, random: randomBytes }),
-    healthRules: parts.healthRules ?? healthRules([]),
+    healthRules: rules,
     agentTokens: createAgentTokens(store, options['DEFAULT.host'], randomBytes),
     validators: createValidators(),
     current: createCurrentState(store, options),
@@ -134,6 +135,7 @@ function createContext(parts: ApiParts, document: Document, auth: Auth, stopping
     feed: createEventFeed(store, clock, options, log, metrics),
     eventDoor: createBmcEventDoor({ store, clock, options, random: randomBytes }),
     pushes: createHardwarePushes({ store, clock, options, log, metrics, signal: stopping }),
+    smartReports: createSmartReports({ store, clock, options, log, healthRules: rules, random: randomBytes }),
   };
 }
 

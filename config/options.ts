@@ -508,7 +508,7 @@ export const OPTIONS = [
   { section: 'health', name: 'event_address', kind: 'string', default: null, ours: true, help: "URL of the API at which BMCs reach it, such as https://192.0.2.1:6385. The server then subscribes to the events of Redfish services. Default: it does not." },
   { section: 'health', name: 'event_interval', kind: 'integer', default: 600, min: 1, ours: true, help: 'Seconds between checks of the subscriptions to events. A subscription that a BMC has forgotten is renewed then.' },
   { section: 'health', name: 'max_event_size', kind: 'integer', default: 64, min: 1, max: 1024, ours: true, help: 'Maximum size of a request with events of a BMC, in KiB.' },
-  { section: 'health', name: 'log_interval', kind: 'integer', default: 0, min: 0, ours: true, help: 'Seconds between readings of the new entries in the logs of Redfish services; 0: they are not read.' },
+  { section: 'health', name: 'log_interval', kind: 'integer', default: 0, min: 0, ours: true, help: 'Seconds between readings of the new entries in the logs of Redfish services and IPMI BMCs; 0: they are not read.' },
   { section: 'health', name: 'keep_days', kind: 'integer', default: 90, min: 1, max: 3660, ours: true, help: 'Days after which alerts that were cleared are removed.' },
   // [sensor_data]
   { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, formerly: ['conductor.send_sensor_data'], help: 'Read the sensors of machines periodically, and send the values as notifications and metrics.' },

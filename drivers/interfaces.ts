@@ -356,17 +356,12 @@ export interface EventSubscriptions {
   /** How the part is that an event names. `sensors`: those of the machine say it. Undefined: it cannot be told. */
   origin(task: Task, path: string): Promise<Signal | 'sensors' | undefined>;
 }
-/** How far a log was read: see drivers/redfish/logs.ts. */
-export interface LogPosition {
-  /** Of the newest entry that was read; null: the log was empty. */
-  readonly id: string | null;
-  readonly count: number;
-  readonly newestFirst: boolean;
-}
+/** How far a log was read: what the driver that reads it keeps. Another driver may have written it. */
+export type LogPosition = JsonObject;
 export interface LogReading {
   /** What the entries say that are newer than the positions, the oldest first. */
   readonly signals: readonly Signal[];
-  /** By the path of the log. */
+  /** By the path or the name of the log. */
   readonly positions: Readonly<Record<string, LogPosition>>;
   /** A log was cleared: what it said before is over. */
   readonly wasCleared: boolean;

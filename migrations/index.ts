@@ -29,6 +29,7 @@ import { up as healthAlerts } from './002/0026_health_alerts';
 import { up as oneEndOfInstances } from './003/0030_one_end_of_instances';
 import { up as healthStatements } from './003/0033_health_statements';
 import { up as bmcWatches } from './003/0034_bmc_watches';
+import { up as smart } from './003/0035_smart';
 import { up as architecturesOfBoots } from './003/0038_architectures_of_boots';
 import { up as kickstarts } from './004/0040_kickstarts';
 
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0030_one_end_of_instances', up: oneEndOfInstances },
   { name: '0033_health_statements', up: healthStatements },
   { name: '0034_bmc_watches', up: bmcWatches },
+  { name: '0035_smart', up: smart },
   { name: '0038_architectures_of_boots', up: architecturesOfBoots },
   { name: '0040_kickstarts', up: kickstarts },
 ];

@@ -38,7 +38,7 @@ export const METRICS = {
   bloomery_nodes_out_of_service: { kind: 'gauge', help: 'Nodes out of service, of all conductors. `overdue`: whether their time is over. Equal in every process with the API role, so use `max without (instance)`.', labels: ['overdue'] },
 
   bloomery_health_nodes: { kind: 'gauge', help: 'Nodes by their worst alert that is not masked: ok, warning, critical. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['health'] },
-  bloomery_health_alerts: { kind: 'gauge', help: 'Open alerts about nodes. `source`: sensor, system, log, event, hardware, state, report. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['severity', 'source', 'masked'] },
+  bloomery_health_alerts: { kind: 'gauge', help: 'Open alerts about nodes. `source`: sensor, system, log, event, hardware, smart, state, report. Of all conductors and equal in every process with the API role, so use `max without (instance)`.', labels: ['severity', 'source', 'masked'] },
 
   bloomery_bmc_events_total: { kind: 'counter', help: 'Requests of BMCs with events. `outcome`: read (the machine is read), dropped (there were too many, or the node cannot be read) or refused (the key is wrong).', labels: ['outcome'] },
   bloomery_health_alerts_left_out: { kind: 'gauge', help: 'Open alerts that the metric with the names of machines leaves out, because there are too many. The newest critical ones come first in it. Of all conductors and equal in each of them, so use `max without (instance)`.', labels: [] },

@@ -1,17 +1,19 @@
 /** `bloomery-agent record`: the recorder as a program on a running host. It only reads, and never writes a disk or a setting. */
 import { hostname, machine, setPriority } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { checkUrl, identityFrom, LEAST_INTERVAL, MAX_INTERVAL, readGiven, settingsOnDrive, type Identity } from './drive-settings';
 import { reasonOf } from '../model/errors';
 import type { HardwareRecord } from '../model/hardware-records';
-import type { JsonObject } from '../model/records';
+import type { InventoryDisk, JsonObject } from '../model/records';
+import { createSmartReader } from './inventory/smart';
 import { claimOf, registered } from './system/registration';
 import { tree, type Tree } from './system/tree';
 import { consoleLog } from './log';
 import { cached, readHardware } from './record-hardware';
 import { keepPushing, pushOnce, type Recording } from './recorder';
-import { run } from './system/run';
+import { run, type Run } from './system/run';
 
 const HELP = `bloomery-agent record: tells the bare metal service what hardware this host has, again and again. It changes nothing.
 
@@ -115,7 +117,8 @@ export async function record(words: readonly string[]): Promise<void> {
   if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is not the root of a host: it has no sys/class`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-  const runCached = cached((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);
+  const runNow: Run = (program, args, options) => run(program, args, { ...options, signal: stop.signal });
+  const runCached = cached(runNow, systemClock);
   const trust = { insecure: false, ca: given.ca === undefined ? undefined : readGiven('ca', given.ca) };
   const read = (): Promise<HardwareRecord> =>
     readHardware({
@@ -127,10 +130,13 @@ export async function record(words: readonly string[]): Promise<void> {
       bootInterface: null,
       bootedFromMedium: false,
     });
+  const smart = createSmartReader(systemClock);
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
     ...identityOf(given, { host, read, trust, signal: stop.signal }),
     read,
+    smart: ({ disks }) =>
+      smart.read({ tree: host, run: runNow, dev: join(given.root, 'dev') }, disks as readonly InventoryDisk[], stop.signal),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
     trust,
     clock: systemClock,
@@ -145,5 +151,9 @@ export async function record(words: readonly string[]): Promise<void> {
     recording.log.debug('the priority cannot be lowered', { reason: reasonOf(error) });
   }
   if (given.once) recording.log.info(`The hardware is ${await pushOnce(recording)}`);
-  else await keepPushing(recording);
+  else {
+    await keepPushing(recording);
+    // A program that the kernel does not let end, since its disk hangs, would keep this one too.
+    process.exit();
+  }
 }

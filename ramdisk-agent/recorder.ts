@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock';
 import { digestOf, type HardwareRecord } from '../model/hardware-records';
 import type { Log } from '../model/log';
 import { reasonOf } from '../model/errors';
+import type { DiskHealth } from '../model/rules/health-smart';
 import type { Identity } from './drive-settings';
 import { ask, type HttpAnswer, type Trust } from './system/http';
 
@@ -33,6 +34,8 @@ export interface Recording {
   /** Called after each push. @param isForbidden the service does not accept the identity */
   readonly pushed?: ((isForbidden: boolean) => void) | undefined;
   readonly read: () => Promise<HardwareRecord>;
+  /** What the disks say of themselves; undefined: nobody knows. */
+  readonly smart?: ((hardware: HardwareRecord) => Promise<readonly DiskHealth[] | undefined>) | undefined;
   readonly bootId: string | null;
   readonly trust: Trust;
   readonly clock: Clock;
@@ -45,15 +48,16 @@ const TIMEOUT_MS = 30_000;
 const words = ({ status, text }: HttpAnswer): string => `the service answers ${status} ${text.slice(0, 300)}`;
 
 /** Sends the digest, and the record itself if the service does not have it. Throws the service's reason on a refusal. */
-export async function pushOnce({ identity, pushed, read, bootId, trust, signal }: Recording): Promise<'unchanged' | 'recorded'> {
+export async function pushOnce({ identity, pushed, read, smart, bootId, trust, signal }: Recording): Promise<'unchanged' | 'recorded'> {
   const hardware = await read();
+  const disks = await smart?.(hardware);
   const { url, node, token } = await identity();
   const put = (content: object): Promise<HttpAnswer> =>
     ask({
       method: 'PUT',
       url: `${url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '')}/v1/nodes/${encodeURIComponent(node)}/hardware`,
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', accept: 'application/json', 'x-recorder-token': token },
-      body: gzipSync(JSON.stringify({ ...content, boot_id: bootId ?? undefined })),
+      body: gzipSync(JSON.stringify({ ...content, smart: disks, boot_id: bootId ?? undefined })),
       timeoutMs: TIMEOUT_MS,
       trust,
       signal,

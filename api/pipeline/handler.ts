@@ -24,6 +24,7 @@ import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { BmcEventDoor } from './bmc-event-door';
 import type { HardwarePushes } from './hardware-pushes';
+import type { SmartReports } from './smart-reports';
 import type { Permission } from './permission';
 
 /** Authentication: a strategy of [DEFAULT]auth_strategy. */
@@ -105,6 +106,7 @@ export interface ApiContext {
   readonly fragments: Fragments;
   readonly feed: EventFeed;
   readonly pushes: HardwarePushes;
+  readonly smartReports: SmartReports;
   readonly eventDoor: BmcEventDoor;
   readonly notifier: Notifier;
   readonly agentAddresses: AgentAddresses;

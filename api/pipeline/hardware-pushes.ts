@@ -22,7 +22,7 @@ export interface HardwarePushes {
   /** Counts a push. Returns whether it is within the node's limit. */
   mayPush(nodeUuid: string): boolean;
   /** Records a push of an unchanged record; written within a second. */
-  sign(nodeUuid: string, digest: string, bootId: string | null): void;
+  sign(unchanged: Omit<HardwareUnchanged, 'at'>): void;
 }
 interface PushServices {
   readonly store: Pick<Store, 'hardware'>;
@@ -77,8 +77,8 @@ export function createHardwarePushes({ store, clock, options, log, metrics, sign
       minute.counts.set(nodeUuid, count);
       return count <= options['recorder.max_pushes_per_minute'];
     },
-    sign(nodeUuid, digest, bootId) {
-      signs.set(nodeUuid, { nodeUuid, digest, bootId, at: timestamp(clock.now()) });
+    sign(unchanged) {
+      signs.set(unchanged.nodeUuid, { ...unchanged, at: timestamp(clock.now()) });
       if (!writing) void writeSoon();
     },
   };

@@ -21,6 +21,7 @@ import { isMac, isUuid, newUuid } from '../../model/idents';
 import { originFields } from '../../model/origin';
 import { hardwareSignals } from '../../model/rules/health-hardware';
 import { judged } from '../../model/rules/health-rules';
+import { diskHealthOf, type DiskHealth } from '../../model/rules/health-smart';
 import { isSameSystem } from '../../model/rules/system-identity';
 import type { Operations } from '../schema/operations';
 import { isSameSecret, newSecret } from '../../model/masks';
@@ -74,7 +75,13 @@ async function storeChanges(
 }
 
 /** Stores a pushed record. Returns its digest, the changes, and the result for the metrics. */
-async function storeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, context: ApiContext) {
+async function storeRecord(
+  uuid: string,
+  hash: string,
+  push: Push & { readonly hardware: HardwareRecord },
+  smart: readonly DiskHealth[] | null,
+  context: ApiContext,
+) {
   const digest = digestOf(push.hardware);
   const bootId = push.boot_id ?? null;
   const record = await promisify(gzip)(JSON.stringify(push.hardware));
@@ -84,7 +91,7 @@ async function storeRecord(uuid: string, hash: string, push: Push & { readonly h
     if (before?.token_hash == null || !isSameSecret(before.token_hash, hash)) throw new Fault('NotAuthorized');
     const changes =
       before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MAX_CHANGES);
-    await store.hardware.put(uuid, { digest, record, bootId }, context.options['conductor.node_history']);
+    await store.hardware.put(uuid, { digest, record, bootId, smart }, context.options['conductor.node_history']);
     if (changes.length > 0) await storeChanges(store, uuid, changes, context);
     const result = before.record === null ? 'first' : changes.length > 0 ? 'changed' : before.digest === digest ? 'unchanged' : 'updated';
     return { digest, changes, result };
@@ -106,8 +113,10 @@ async function push(request: RequestOf<'pushHardware'>, context: ApiContext): Pr
   // Without a token, the response does not reveal which nodes exist.
   if (!row) return refuse('refused', new Fault('NotAuthorized'));
   if (!pushes.mayPush(uuid)) refuse('limited', new Refusal(429, 'Too many pushes of this node.', { 'Retry-After': '60' }));
+  const smart = body.smart === undefined ? null : diskHealthOf(body.smart);
   if (body.hardware) {
-    const { digest, changes, result } = await storeRecord(uuid, row.token_hash!, { ...body, hardware: body.hardware }, context);
+    const { digest, changes, result } = await storeRecord(uuid, row.token_hash!, { ...body, hardware: body.hardware }, smart, context);
+    if (smart) await context.smartReports.observe(uuid, smart);
     metrics.count('bloomery_recorder_pushes_total', { result });
     for (const { component, kind } of changes) metrics.count('bloomery_recorder_changes_total', { component, kind });
     return { status: 200, body: { digest } };
@@ -115,7 +124,8 @@ async function push(request: RequestOf<'pushHardware'>, context: ApiContext): Pr
   if (body.digest === undefined) throw invalidParameter('A push has the hardware, or the digest of what was pushed before.');
   if (body.digest !== row.digest)
     refuse('unknown', conflict('Another record than the one of this digest is kept: push the hardware itself.'));
-  pushes.sign(uuid, body.digest, body.boot_id ?? null);
+  pushes.sign({ nodeUuid: uuid, digest: body.digest, bootId: body.boot_id ?? null, smart });
+  if (smart) await context.smartReports.observe(uuid, smart);
   metrics.count('bloomery_recorder_pushes_total', { result: 'unchanged' });
   return { status: 200, body: { digest: body.digest } };
 }
@@ -144,8 +154,13 @@ async function registerRecorder(request: RequestOf<'registerRecorder'>, context:
     // One answer for all reasons, so that a stolen token finds out nothing.
     throw notFound('No active node has these addresses and was inspected as this system.');
   }
-  const token = newSecret(random);
-  if (!(await store.hardware.claimToken(node.uuid, hashToken(token)))) {
+  const token = request.body.token ?? newSecret(random);
+  const hash = hashToken(token);
+  if (!(await store.hardware.claimToken(node.uuid, hash))) {
+    const known = (await store.hardware.findToken(node.uuid))?.token_hash;
+    // The host did not get the answer, or was killed before it kept it.
+    if (known != null && request.body.token !== undefined && isSameSecret(known, hash))
+      return { status: 201, body: { node_uuid: node.uuid, token } };
     refused(`node ${node.uuid} has a token`);
     await agentAddresses.report(node, 'recorder', 'A recorder that wanted to register was refused: the node has the token of another one.');
     throw conflict('The recorder of this node has a token already: an operator can revoke it.');
@@ -264,11 +279,11 @@ export const hardwareHandlers = {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');
     const row = await context.store.hardware.find(uuid);
     if (!row?.record) throw notFound(`No recorder has pushed the hardware of node ${uuid}.`);
-    const { digest, boot_id, recorded_at, received_at, stale, token_from: from, token_made_at: made_at } = row;
+    const { digest, boot_id, recorded_at, received_at, stale, smart, token_from: from, token_made_at: made_at } = row;
     const age = ageOf(received_at!, context);
     const token = from === null ? null : { from, made_at };
     const hardware = await recordOf(row.record);
-    return { status: 200, body: { node_uuid: uuid, digest, boot_id, recorded_at, received_at, age, stale, token, hardware } };
+    return { status: 200, body: { node_uuid: uuid, digest, boot_id, recorded_at, received_at, age, stale, token, smart, hardware } };
   },
   listHardwareChanges: async (request, context) => {
     const { uuid } = await nodeOf(request, context, 'node:hardware:get');

@@ -150,12 +150,12 @@ export interface Operations {
   readonly streamEvents: Operation<None, { since?: string; node?: string; kind?: string; state?: string }, unknown>;
   readonly listStateCounts: Operation<None, None, unknown>;
   readonly showHardware: Operation<{ node_ident: string }, None, unknown>;
-  readonly pushHardware: Operation<{ node_ident: string }, None, { digest?: string; boot_id?: string; hardware?: { disks: readonly JsonObject[]; interfaces: readonly ({ mac_address: string } & JsonObject)[]; cpu?: JsonObject; memory?: { modules?: readonly JsonObject[] | null } & JsonObject; pci_devices?: readonly JsonObject[] | null; system_vendor?: JsonObject; bmc_address?: string | null; bmc_v6address?: string | null } & JsonObject }>;
+  readonly pushHardware: Operation<{ node_ident: string }, None, { digest?: string; boot_id?: string; smart?: readonly ({ name: string; serial?: string | null; model?: string | null; unread?: string; passed?: boolean | null; critical_warning?: number | null; life_used?: number | null; reallocated_sectors?: number | null; pending_sectors?: number | null; temperature?: number | null; power_on_hours?: number | null } & JsonObject)[]; hardware?: { disks: readonly JsonObject[]; interfaces: readonly ({ mac_address: string } & JsonObject)[]; cpu?: JsonObject; memory?: { modules?: readonly JsonObject[] | null } & JsonObject; pci_devices?: readonly JsonObject[] | null; system_vendor?: JsonObject; bmc_address?: string | null; bmc_v6address?: string | null } & JsonObject }>;
   readonly listHardwareChanges: Operation<{ node_ident: string }, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly createHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly deleteHardwareToken: Operation<{ node_ident: string }, None, unknown>;
   readonly listHardware: Operation<None, { marker?: string; limit?: number }, unknown>;
-  readonly registerRecorder: Operation<None, None, { addresses: readonly string[]; system_uuid?: string; serial_number?: string }>;
+  readonly registerRecorder: Operation<None, None, { addresses: readonly string[]; system_uuid?: string; serial_number?: string; token?: string }>;
   readonly listAllHardwareChanges: Operation<None, { kind?: readonly string[]; component?: readonly string[]; since?: string; marker?: number; limit?: number }, unknown>;
   readonly showHealth: Operation<None, { severity?: string; source?: string; masked?: boolean; marker?: number; limit?: number }, unknown>;
   readonly listHealthRules: Operation<None, None, unknown>;

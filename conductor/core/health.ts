@@ -38,7 +38,7 @@ export async function readHealthRules(path: string | null): Promise<readonly Hea
 const MAX_NODES = 20_000;
 /** Alerts of one node. */
 const MAX_OF_NODE = 1000;
-const OF_PARTS: readonly RuleSource[] = ['sensor', 'system'];
+const OF_PARTS: readonly RuleSource[] = ['sensor', 'system', 'smart'];
 
 export const inHistoryOf = ({ options, origin }: Pick<Context, 'options' | 'origin'>): InHistory =>
   options['conductor.node_history'] ? { user: origin?.user ?? null } : false;

@@ -37,6 +37,7 @@ export async function readParts(task: Task, isRead: (kind: string) => boolean): 
   if (!isJudged) return { payload, signals: [], found: undefined };
   const { signals, present } = sensorSignals(payload, notes);
   const found: FoundParts | undefined = present && {
+    source: 'sensor',
     present,
     isRead: (kind) => (kind === undefined ? unread.size === 0 && ALL.every(isRead) : !unread.has(kind) && isRead(kind)),
   };

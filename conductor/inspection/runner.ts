@@ -5,8 +5,9 @@ import type { InspectionFindings } from '../../drivers/interfaces';
 import { announcementOf, changesBetween, MAX_CHANGES, type HardwareChange } from '../../model/hardware-records';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import { hardwareSignals } from '../../model/rules/health-hardware';
+import { diskHealthOf, smartSignals } from '../../model/rules/health-smart';
 import type { Store } from '../../store/store';
-import { noteJudged } from '../core/health';
+import { noteJudged, observeHealthNow } from '../core/health';
 import { entryOf } from '../core/history';
 import type { NodeTask } from '../core/node-task';
 import { joinCapabilities, readCapabilities } from './hooks/capabilities';
@@ -156,6 +157,15 @@ async function noteHardwareChanges(task: NodeTask, before: JsonObject, now: Json
     task.log.warn('the differences to the inventory before this inspection cannot be stored', { error: reasonOf(error) });
   }
 }
+/** What the disks say of themselves, if the agent has read it (the collector `smart`). Never throws. */
+async function noteSmart(task: NodeTask, given: unknown): Promise<void> {
+  const disks = diskHealthOf(given);
+  if (disks.length === 0) return;
+  const { signals, found } = smartSignals(disks);
+  await observeHealthNow(task.context, { uuid: task.node.uuid, power_state: 'power on' }, signals, found).catch((error: unknown) =>
+    task.log.warn('what the disks say of themselves cannot be judged', { error: reasonOf(error) }),
+  );
+}
 /**
  * Throws the Fault of a failing hook, or an inspection failure if an essential property is missing. Then nothing is written. The
  * ramdisk's logs are not stored with plugin_data.
@@ -202,5 +212,6 @@ export async function runHooks(task: NodeTask, findings: HookInput, runOptions: 
   });
   // After the transaction, in which addChanges must not wait for locks of other transactions. The differences are for people only.
   if (before) await noteHardwareChanges(task, before.inventory, inventory);
+  await noteSmart(task, pluginData['smart']);
   await task.refresh();
 }

@@ -152,7 +152,7 @@ async function readNodeSensors(
   try {
     if (!task.driver.management.sensors) {
       // Its driver has changed: what another one read is not read any more.
-      await observeHealth(context, node, [], { present: new Set(), isRead: () => true });
+      await observeHealth(context, node, [], { source: 'sensor', present: new Set(), isRead: () => true });
       return;
     }
     await validateInterface(task, 'management');

@@ -4,6 +4,7 @@ import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, COMMANDS, KEEP_WITHOUT_CHASSIS_
 import { manufacturerOf } from '../../wire/ipmi/records/manufacturers';
 import { bootModeOf } from '../common/boot-settings';
 import type { ManagementInterface, Task } from '../interfaces';
+import { ipmiLogs } from './logs';
 import { IPMI_PROPERTIES, chassisControl, flagOf, ipmiCommand, ipmiTarget } from './target';
 import { ipmiSensors } from './sensors';
 
@@ -41,6 +42,7 @@ export const ipmiManagement: ManagementInterface = {
   },
   detectVendor: async (task) => manufacturerOf(await ipmiCommand(task, 'mc info', COMMANDS.getDeviceId))?.toLowerCase(),
   sensors: ipmiSensors,
+  logs: ipmiLogs,
   injectNmi: (task) => chassisControl(task, 'diagnostic'),
   getBootDevice: async (task) => {
     const { persistent_boot_device: stored, is_next_boot_persistent: next } = task.node.driver_internal_info;

@@ -2,13 +2,13 @@
 import { Fault } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { JsonObject } from '../../model/records';
-import { kindOf, type Signal } from '../../model/rules/health-rules';
+import type { Signal } from '../../model/rules/health-rules';
 import { COMMANDS } from '../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../wire/ipmi/records/fru';
 import { clearSel, decodeSelEntry, readSel, type SelEntry } from '../../wire/ipmi/records/sel';
 import { sensorTypeName } from '../../wire/ipmi/records/sensor-names';
-import { partStateOfEvent, type PartState } from '../../wire/ipmi/records/sensor-states';
 import { type Step, type Task, type VendorInterface, done } from '../interfaces';
+import { eventSignals } from './logs';
 import { IPMI_PROPERTIES, asFault, ipmiCommandSender, ipmiCommand, ipmiTarget } from './target';
 
 /** More than an IPMI message holds. */
@@ -59,22 +59,9 @@ interface SelAnswer {
 /** What the log says of each sensor after its last entry. Undefined: the log is incomplete. */
 function selSignals({ entries, complete = true }: SelAnswer): readonly Signal[] | undefined {
   if (!complete) return undefined;
-  const bySensor = new Map<string, { readonly type: string; readonly states: Set<PartState> }>();
-  for (const { raw } of entries) {
-    const event = decodeSelEntry(Buffer.from(raw, 'hex'))?.event;
-    const state = event && partStateOfEvent(event.eventType, event.sensorType, event.data[0] & 0x0f);
-    if (!event || state === undefined) continue;
-    const type = sensorTypeName(event.sensorType);
-    const subject = `${type} ${text(event.sensor)}`;
-    const { states } = bySensor.get(subject) ?? { states: new Set() };
-    bySensor.set(subject, { type, states });
-    if (event.deassertion) states.delete(state);
-    else states.add(state);
-  }
-  return [...bySensor].map(([subject, { type, states }]) => {
-    const kind = kindOf(type.split(' ')[0]!.toLowerCase());
-    return { source: 'log', kind, subject, states: [...states] };
-  });
+  const events = entries.flatMap(({ raw }) => decodeSelEntry(Buffer.from(raw, 'hex')) ?? []);
+  const bySensor = new Map(eventSignals(events, {}).signals.map((signal) => [signal.subject, signal]));
+  return [...bySensor.values()];
 }
 
 const target = async (task: Task): Promise<void> => void ipmiTarget(task.node);

@@ -18,10 +18,16 @@ import {
   type SendRedfishRequest,
 } from '../../wire/redfish';
 import { recordSignal } from '../common/health-records';
-import type { LogPosition, LogReading, Task } from '../interfaces';
+import type { LogPosition as KeptPosition, LogReading, Task } from '../interfaces';
 import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
 
+interface LogPosition {
+  /** Of the newest entry that was read; null: the log was empty. */
+  readonly id: string | null;
+  readonly count: number;
+  readonly newestFirst: boolean;
+}
 /** Logs of one machine. */
 const MAX_LOGS = 4;
 /** Pages and entries of one reading of a log, and entries that are read one by one. */
@@ -158,28 +164,28 @@ async function bodiesOf(ask: SendRedfishRequest, entries: readonly unknown[]): P
 }
 
 /** Throws Fault. A log that cannot be read keeps its position. */
-export const redfishLogs = (task: Task, positions: Readonly<Record<string, LogPosition>>): Promise<LogReading> =>
+export const redfishLogs = (task: Task, positions: Readonly<Record<string, KeptPosition>>): Promise<LogReading> =>
   onSystem(task, 'reading the logs', async (system) => {
     const { ask } = system;
-    const known = Object.keys(positions);
+    const known = Object.keys(positions).filter((path) => path.startsWith('/'));
     const paths = known.length > 0 ? known : await logsOf(task, system);
     const signals: Signal[] = [];
-    const now: Record<string, LogPosition> = {};
+    const now: Record<string, KeptPosition> = {};
     let wasCleared = false;
     for (const path of paths) {
-      const before = positions[path];
+      const before = positions[path] as LogPosition | undefined;
       try {
         const read = await entriesOf(ask, path, before);
         const bodies = await bodiesOf(ask, read.fresh);
         signals.push(...bodies.flatMap((entry) => recordSignal('log', entry) ?? []));
-        now[path] = read.position;
+        now[path] = { ...read.position };
         wasCleared ||= read.wasCleared;
       } catch (error) {
         // A log that is gone is searched anew.
         if (isStatus(error, 404)) continue;
         if (!(error instanceof RedfishError) || !['status', 'protocol'].includes(error.kind)) throw error;
         task.log.debug('a log of the machine cannot be read', { path, reason: error.message });
-        if (before) now[path] = before;
+        if (before) now[path] = { ...before };
       }
     }
     return { signals, positions: now, wasCleared };

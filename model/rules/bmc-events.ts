@@ -12,8 +12,20 @@ export const EVENT_SECRET = 'redfish_events';
 export const eventKey = (secret: string, nodeUuid: string): string => createHmac('sha256', secret).update(nodeUuid).digest('base64url');
 export const eventPath = (nodeUuid: string, key: string): string => `/v1/nodes/${nodeUuid}/redfish_events/${key}`;
 const KEY_IN_PATH = /(\/redfish_events\/)[^/?]+/;
-/** For logs. Most paths have no key, and each request asks. */
-export const withoutEventKey = (path: string): string => (path.includes('/redfish_events/') ? path.replace(KEY_IN_PATH, '$1***') : path);
+/** Senders may encode each character, also several times. */
+function decoded(path: string): string {
+  let text = path;
+  for (let times = 0; times < 3 && text.includes('%'); times++)
+    text = text.replace(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+  return text.replace(/\p{Cc}/gu, '?');
+}
+/** For logs. Most paths have neither a key nor an encoded character, and each request asks. */
+export function withoutEventKey(path: string): string {
+  if (path.includes('/redfish_events/')) return path.replace(KEY_IN_PATH, '$1***');
+  if (!path.includes('%')) return path;
+  const text = decoded(path);
+  return KEY_IN_PATH.test(text) ? text.replace(KEY_IN_PATH, '$1***') : path;
+}
 /** Which subscriptions of a BMC are those of this server for a node. */
 export const eventOwner = (nodeUuid: string): string => `bloomery ${nodeUuid}`;
 

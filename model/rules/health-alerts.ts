@@ -13,6 +13,7 @@ export const ALERT_SOURCES = {
   log: { machine: true, about: "the BMC's event log, when somebody or the server reads it" },
   event: { machine: true, about: 'an event that the BMC sent, and the part that it names' },
   hardware: { machine: true, about: 'a change of the hardware that a recorder or an inspection found' },
+  smart: { machine: true, about: 'what a disk says of itself (SMART), as a recorder or an inspection has read it' },
   state: { machine: false, about: 'a provision state that lasts longer than [health]time_limits says' },
   report: { machine: false, about: 'a person, or a program of the site' },
 } as const satisfies Readonly<Record<string, { readonly machine: boolean; readonly about: string }>>;

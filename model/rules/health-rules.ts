@@ -37,13 +37,31 @@ export interface Signal {
   readonly value?: number | undefined;
   /** One of UNITS. */
   readonly unit?: string | undefined;
+  /** Further values of the part, each in another unit. */
+  readonly more?: readonly SignalValue[] | undefined;
+}
+interface SignalValue {
+  readonly value: number;
+  readonly unit?: string | undefined;
 }
 
 /** Sources whose alerts follow from rules. Those of the others are alerts already. */
-const RULE_SOURCES = ['sensor', 'system', 'log', 'event', 'hardware'] as const satisfies readonly AlertSource[];
+const RULE_SOURCES = ['sensor', 'system', 'log', 'event', 'hardware', 'smart'] as const satisfies readonly AlertSource[];
 export type RuleSource = (typeof RULE_SOURCES)[number];
-/** Units of sensors, as in the metric baremetal_sensor_reading. */
-const UNITS = ['celsius', 'fahrenheit', 'volts', 'amperes', 'watts', 'rpm', 'percent', 'cfm'] as const;
+/** Units of sensors, as in the metric baremetal_sensor_reading, and what disks count. */
+const UNITS = [
+  'celsius',
+  'fahrenheit',
+  'volts',
+  'amperes',
+  'watts',
+  'rpm',
+  'percent',
+  'cfm',
+  'reallocated sectors',
+  'pending sectors',
+] as const;
+type Unit = (typeof UNITS)[number];
 
 export interface HealthRule {
   readonly name: string;
@@ -55,7 +73,7 @@ export interface HealthRule {
   /** … or with a value above or below a limit, in this unit. */
   readonly above?: number | undefined;
   readonly below?: number | undefined;
-  readonly unit?: (typeof UNITS)[number] | undefined;
+  readonly unit?: Unit | undefined;
   /** The beginning of the subject; absent: any subject. */
   readonly subject?: string | undefined;
   readonly severity: Severity;
@@ -70,6 +88,7 @@ export interface HealthRule {
 
 const BMC: readonly RuleSource[] = ['sensor', 'log', 'event'];
 const BMC_AND_SYSTEM: readonly RuleSource[] = ['sensor', 'system', 'log', 'event'];
+const BMC_AND_SMART: readonly RuleSource[] = ['sensor', 'log', 'event', 'smart'];
 type Given = Pick<HealthRule, 'name' | 'severity' | 'states' | 'text'> & Partial<HealthRule>;
 const row = (given: Given): HealthRule => ({ sources: BMC, kinds: [], raise: 1, clear: 2, onlyOn: false, ...given });
 
@@ -90,9 +109,12 @@ export const BUILT_IN_RULES: readonly HealthRule[] = [
   row({ name: 'power_input_lost', kinds: ['power'], states: ['input lost'], severity: 'warning', text: '{subject} has no input' }),
   row({ name: 'redundancy_lost', states: ['redundancy lost'], severity: 'warning', text: '{subject} is not redundant any more' }),
   row({ name: 'redundancy_degraded', states: ['redundancy degraded'], severity: 'warning', text: '{subject} is less redundant than usual' }),
-  row({ name: 'drive_failed', kinds: ['drive'], states: ['critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
-  row({ name: 'drive_failing', kinds: ['drive'], states: ['warning', 'predicted failure'], severity: 'warning', text: '{subject} may fail soon ({state})' }),
-  row({ name: 'drive_worn', sources: ['sensor'], kinds: ['drive'], states: [], below: 10, unit: 'percent', severity: 'warning', text: '{subject} is worn: little of its life is left{value}' }),
+  row({ name: 'drive_failed', sources: BMC_AND_SMART, kinds: ['drive'], states: ['critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
+  row({ name: 'drive_failing', sources: BMC_AND_SMART, kinds: ['drive'], states: ['warning', 'predicted failure'], severity: 'warning', text: '{subject} may fail soon ({state})' }),
+  row({ name: 'drive_worn', sources: ['sensor', 'smart'], kinds: ['drive'], states: [], below: 10, unit: 'percent', severity: 'warning', text: '{subject} is worn: little of its life is left{value}' }),
+  row({ name: 'drive_pending', sources: ['smart'], kinds: ['drive'], states: [], above: 0, unit: 'pending sectors', severity: 'warning', raise: 2, text: '{subject} has sectors that it cannot read{value}' }),
+  row({ name: 'drive_reallocated', sources: ['smart'], kinds: ['drive'], states: [], above: 100, unit: 'reallocated sectors', severity: 'warning', text: '{subject} has replaced many of its sectors{value}' }),
+  row({ name: 'drive_hot', sources: ['smart'], kinds: ['temperature'], states: ['critical', 'warning'], above: 70, unit: 'celsius', severity: 'warning', raise: 3, clear: 3, text: '{subject} is too hot{value}' }),
   row({ name: 'temperature_critical', kinds: ['temperature'], states: ['critical', 'thermal trip'], severity: 'critical', raise: 2, onlyOn: true, text: '{subject} is too hot or too cold ({state}{value})' }),
   row({ name: 'temperature_warning', kinds: ['temperature'], states: ['warning'], severity: 'warning', raise: 3, clear: 3, onlyOn: true, text: '{subject} is outside of its usual range ({state}{value})' }),
   row({ name: 'memory_failed', sources: BMC_AND_SYSTEM, kinds: ['memory'], states: ['uncorrectable errors', 'critical', 'failed'], severity: 'critical', text: '{subject} has failed ({state})' }),
@@ -129,7 +151,7 @@ const MEMBERS = [
   'disabled',
 ];
 /** What sensors can measure; limits beyond it never match. */
-const RANGES: Readonly<Record<(typeof UNITS)[number], readonly [least: number, most: number]>> = {
+const RANGES: Readonly<Record<Unit, readonly [least: number, most: number]>> = {
   celsius: [-273.15, 1000],
   fahrenheit: [-459.67, 2000],
   volts: [-1000, 1000],
@@ -138,6 +160,30 @@ const RANGES: Readonly<Record<(typeof UNITS)[number], readonly [least: number, m
   rpm: [0, 1_000_000],
   percent: [0, 100],
   cfm: [0, 100_000],
+  'reallocated sectors': [0, 1_000_000_000],
+  'pending sectors': [0, 1_000_000_000],
+};
+/** Sources that see part of the kinds and states, or only have single observations; and the units of those with values. */
+interface SourceRow {
+  readonly kinds?: readonly SignalKind[];
+  readonly states?: readonly SignalState[];
+  readonly units?: readonly Unit[];
+  /** Parts are observed again and again, so that observations are counted. */
+  readonly counted?: true;
+}
+const SECTORS: readonly Unit[] = ['reallocated sectors', 'pending sectors'];
+const SOURCES: Readonly<Record<RuleSource, SourceRow>> = {
+  sensor: { units: UNITS.filter((unit) => !SECTORS.includes(unit)), counted: true },
+  system: { kinds: ['machine', 'memory', 'processor'], states: ['warning', 'critical'], counted: true },
+  log: {},
+  event: {},
+  hardware: { states: ['vanished'] },
+  smart: {
+    kinds: ['drive', 'temperature'],
+    states: ['warning', 'critical', 'failed', 'predicted failure'],
+    units: ['celsius', 'percent', ...SECTORS],
+    counted: true,
+  },
 };
 
 function wordsOf<Word extends string>(member: string, given: unknown, known: readonly Word[]): readonly Word[] {
@@ -171,7 +217,12 @@ function checkLimits({ above, below, unit, kinds, sources }: HealthRule): void {
     return;
   }
   if (unit === undefined) throw new Error(`above and below need a unit: one of ${UNITS.join(', ')}`);
-  if (!sources.includes('sensor')) throw new Error('above and below need the source sensor: the others have no values');
+  if (!sources.some((source) => SOURCES[source].units))
+    throw new Error('above and below need the source sensor or smart: the others have no values');
+  if (!sources.some((source) => SOURCES[source].units?.includes(unit)))
+    throw new Error(
+      `the unit ${unit} needs the source ${RULE_SOURCES.filter((source) => SOURCES[source].units?.includes(unit)).join(' or ')}`,
+    );
   if (kinds.includes('machine')) throw new Error('above and below cannot match the kind machine, which has no value');
   const [least, most] = RANGES[unit];
   if (above !== undefined && above >= most)
@@ -184,24 +235,26 @@ function checkLimits({ above, below, unit, kinds, sources }: HealthRule): void {
   if (above !== undefined && below !== undefined && above < below)
     throw new Error('above is less than below: every value matches, which is no rule');
 }
-/** The kinds of the source `system`. */
-const OF_SYSTEM: readonly SignalKind[] = ['machine', 'memory', 'processor'];
 /** What the states of these sources and kinds can be. */
-function checkStates({ states, sources, kinds, raise, clear }: HealthRule): void {
+function checkStates({ states, sources, kinds, raise, clear, above, below }: HealthRule): void {
   const has = (source: RuleSource): boolean => sources.includes(source);
   if (states.includes('vanished') && !has('hardware')) throw new Error('the state vanished needs the source hardware');
-  if (has('hardware') && sources.length === 1 && states.some((state) => state !== 'vanished'))
-    throw new Error('the source hardware has only the state vanished');
-  if (has('system') && sources.length === 1) {
-    if (kinds.length > 0 && !kinds.some((kind) => OF_SYSTEM.includes(kind)))
-      throw new Error(`the source system has only the kinds ${OF_SYSTEM.join(', ')}`);
-    if (!states.some((state) => state === 'warning' || state === 'critical'))
-      throw new Error('the source system has only the states warning and critical');
-  }
-  if (!has('sensor') && !has('system') && (raise > 1 || clear > 1))
-    throw new Error('the sources log, event and hardware have single observations: raise and clear are 1');
   if (kinds.length > 0 && kinds.every((kind) => kind === 'machine') && !has('system'))
     throw new Error('the kind machine needs the source system');
+  const [only] = sources;
+  if (sources.length === 1 && only !== undefined) {
+    const row = SOURCES[only];
+    const seen = row.states;
+    const isLimit = row.units !== undefined && (above !== undefined || below !== undefined);
+    if (only === 'hardware' && states.some((state) => state !== 'vanished'))
+      throw new Error('the source hardware has only the state vanished');
+    if (row.kinds && kinds.length > 0 && !kinds.some((kind) => row.kinds!.includes(kind)))
+      throw new Error(`the source ${only} has only the kinds ${row.kinds.join(', ')}`);
+    if (seen && !isLimit && !states.some((state) => seen.includes(state)))
+      throw new Error(`the source ${only} has only the states ${seen.join(', ').replace(/, (?=[^,]*$)/, ' and ')}`);
+  }
+  if (!sources.some((source) => SOURCES[source].counted) && (raise > 1 || clear > 1))
+    throw new Error('the sources log, event and hardware have single observations: raise and clear are 1');
 }
 
 /** One rule of the site; with `disabled: true`, the name of a built-in rule that does not apply. @throws Error that says what is wrong */
@@ -242,7 +295,7 @@ function ruleOf(given: unknown): HealthRule | string {
   if (severity === undefined) throw new Error(`severity is needed: ${SEVERITIES.join(' or ')}`);
   if (states.length === 0 && !limits && builtIn?.states.length !== 0)
     throw new Error('it needs states, above or below: it matches nothing');
-  const isCounted = (merged.sources ?? ['sensor']).some((source) => source === 'sensor' || source === 'system');
+  const isCounted = (merged.sources ?? ['sensor']).some((source) => SOURCES[source].counted);
   const rule = row({
     ...(isCounted ? {} : { clear: 1 }),
     ...merged,
@@ -283,26 +336,32 @@ export function healthRules(given: unknown): readonly HealthRule[] {
 }
 
 // ---- evaluation
-/** The state or the value by which the rule matches; undefined: it does not. */
-function matchOf(rule: HealthRule, { states, value, unit }: Signal): string | undefined {
+interface Match {
+  /** The state or the limit by which the rule matches. */
+  readonly state: string;
+  readonly by: SignalValue | undefined;
+}
+function matchOf(rule: HealthRule, { states, value, unit, more = [] }: Signal): Match | undefined {
+  const own = value === undefined ? [] : [{ value, unit }];
   const state = states.find((candidate) => rule.states.includes(candidate));
-  if (state !== undefined) return state;
-  if (value === undefined || unit !== rule.unit) return undefined;
-  if (rule.above !== undefined && value > rule.above) return `above ${rule.above}`;
-  return rule.below !== undefined && value < rule.below ? `below ${rule.below}` : undefined;
+  const of = rule.unit === undefined ? undefined : [...own, ...more].find((known) => known.unit === rule.unit);
+  if (state !== undefined) return { state, by: of ?? own[0] };
+  if (!of) return undefined;
+  if (rule.above !== undefined && of.value > rule.above) return { state: `above ${rule.above}`, by: of };
+  return rule.below !== undefined && of.value < rule.below ? { state: `below ${rule.below}`, by: of } : undefined;
 }
 const concerns = ({ sources, kinds, subject }: HealthRule, signal: Signal): boolean =>
   sources.includes(signal.source) &&
   (kinds.length === 0 || kinds.includes(signal.kind)) &&
   (subject === undefined || signal.subject.startsWith(subject));
 
-const shownValue = ({ value, unit }: Signal): string =>
-  value === undefined ? '' : `, ${Number(value.toFixed(2))}${unit === undefined ? '' : ` ${unit}`}`;
-const textFor = ({ text }: HealthRule, signal: Signal, state: string): string =>
+const shownValue = (by: SignalValue | undefined): string =>
+  by === undefined ? '' : `, ${Number(by.value.toFixed(2))}${by.unit === undefined ? '' : ` ${by.unit}`}`;
+const textFor = ({ text }: HealthRule, signal: Signal, { state, by }: Match): string =>
   text
     .replaceAll('{subject}', () => signal.subject)
     .replaceAll('{state}', () => state)
-    .replaceAll('{value}', () => shownValue(signal));
+    .replaceAll('{value}', () => shownValue(by));
 
 /** How a part stands with a rule. Only of parts that match, matched lately, or have an open alert. */
 interface Standing {
@@ -351,8 +410,9 @@ interface AlertChanges {
   readonly raised: readonly NewAlert[];
   readonly cleared: readonly EndedAlert[];
 }
-/** Which parts one reading of the sensors found, so that alerts of others can end. */
+/** Which parts one reading found, so that alerts of others can end. */
 export interface FoundParts {
+  readonly source: RuleSource;
   readonly present: ReadonlySet<string>;
   /** Whether all parts of this kind were read; undefined: of all kinds. */
   readonly isRead: (kind: SignalKind | undefined) => boolean;
@@ -363,15 +423,15 @@ function endGone(
   rules: readonly HealthRule[],
   ofNode: Map<string, Standing>,
   uuid: string,
-  { present, isRead }: FoundParts,
+  { source: read, present, isRead }: FoundParts,
 ): readonly EndedAlert[] {
   const ended: EndedAlert[] = [];
   for (const [name, standing] of ofNode) {
     const [source, rule = '', subject = ''] = name.split('\0');
-    if (source !== 'sensor' || present.has(subject) || !isRead(standing.kind)) continue;
+    if (source !== read || present.has(subject) || !isRead(standing.kind)) continue;
     standing.bad = 0;
     if (standing.isOpen && ++standing.good < (rules.find((known) => known.name === rule)?.clear ?? 1)) continue;
-    if (standing.isOpen) ended.push({ node_uuid: uuid, source, rule, subject, reason: GONE });
+    if (standing.isOpen) ended.push({ node_uuid: uuid, source: read, rule, subject, reason: GONE });
     ofNode.delete(name);
   }
   return ended;

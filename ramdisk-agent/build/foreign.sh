@@ -12,7 +12,7 @@ apt-cache() { command apt-cache "${settings[@]}" "$@"; }
 
 # For a BIOS, boot loaders of arrays (ramdisk.sh); for UEFI, those that machines load from the network
 case $arch in x86_64) loader="grub-pc-bin grub-efi-amd64-bin" ;; aarch64) loader=grub-efi-arm64-bin ;; esac
-packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm libzstd1 liblzma5 libstdc++6 $loader"
+packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm smartmontools libzstd1 liblzma5 libstdc++6 $loader"
 if [ "$(cat "$sysroot/packages" 2> /dev/null)" != "$packages" ]; then
   apt-get -qq update > "$work/apt.log" 2>&1 || true
   # shellcheck disable=SC2086

@@ -10,7 +10,7 @@
 # Nothing is built when OUTDIR is up to date with the sources.
 # Debian packages: busybox-static cpio kmod zstd libzstd1 liblzma5 binutils hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode udev partclone
 # xfsprogs e2fsprogs dosfstools, on x86 grub-common and grub-pc-bin (and apt itself). sedutil-cli, which Debian lacks, goes into the ramdisk if this
-# host has it. Those of multipath and mdadm are unpacked too: installed, they would start services on this host.
+# host has it. Those of multipath, mdadm and smartmontools are unpacked too: installed, they would start services on this host.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
@@ -30,6 +30,7 @@ out=${1:-$project/.cache/ramdisk$suffix}
 kernel=$project/.cache/kernel$suffix
 multipath=$project/.cache/multipath
 raid=$project/.cache/mdadm
+smart=$project/.cache/smartmontools
 host_node=$(node -p process.execPath)
 node=$host_node
 strip=strip
@@ -59,7 +60,7 @@ sysroot=
 if [ -n "$foreign" ]; then
   # shellcheck source=foreign.sh
   . "$here/foreign.sh"
-  multipath=$sysroot raid=$sysroot
+  multipath=$sysroot raid=$sysroot smart=$sysroot
 fi
 if [ ! -d "$kernel/boot" ]; then
   apt-cache show linux-image-$debian > /dev/null 2>&1 || apt-get -qq update
@@ -91,24 +92,26 @@ if [ ! -d "$multipath" ]; then
   fi
   mv -T "$work/multipath/root" "$multipath" 2> /dev/null || [ -d "$multipath" ]
 fi
-if [ ! -d "$raid" ]; then
-  apt-cache show mdadm > /dev/null 2>&1 || apt-get -qq update
-  mkdir "$work/raid"
-  chmod 755 "$work" "$work/raid"
-  if ! (cd "$work/raid" && apt-get -qq download mdadm 2> ../apt.log && dpkg -x ./*.deb root); then
+for folder in "$raid" "$smart"; do
+  [ ! -d "$folder" ] || continue
+  package=$(basename "$folder")
+  apt-cache show "$package" > /dev/null 2>&1 || apt-get -qq update
+  mkdir "$work/$package"
+  chmod 755 "$work" "$work/$package"
+  if ! (cd "$work/$package" && apt-get -qq download "$package" 2> ../apt.log && dpkg -x ./*.deb root); then
     cat "$work/apt.log" >&2
-    echo "Debian's package mdadm could not be fetched" >&2
+    echo "Debian's package $package could not be fetched" >&2
     exit 1
   fi
-  mv -T "$work/raid/root" "$raid" 2> /dev/null || [ -d "$raid" ]
-fi
+  mv -T "$work/$package/root" "$folder" 2> /dev/null || [ -d "$folder" ]
+done
 
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
 names="ipmitool hdparm nvme sg_sanitize sg_opcodes sg_requests efibootmgr dmidecode blkdiscard udevadm partclone.extfs partclone.xfs partclone.ntfs xfs_logprint blkid mkfs.vfat mke2fs mkfs.xfs addpart"
 busybox=$(program busybox)
-tools="$busybox $(for name in $names; do program "$name"; done) $(program sedutil-cli || true) $(find "$raid" -path '*/sbin/mdadm')
+tools="$busybox $(for name in $names; do program "$name"; done) $(program sedutil-cli || true) $(find "$raid" -path '*/sbin/mdadm') $(find "$smart" -path '*/sbin/smartctl')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(find "$sysroot"/usr/lib/udev "$sysroot"/lib/udev -name scsi_id -print -quit 2> /dev/null || true)")
@@ -164,7 +167,7 @@ for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
 [ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" "$sysroot/usr/lib/grub/i386-pc/boot.img" "$loader"
 search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for file in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$root"/lib/udev/*_id $plugins; do
+for file in "$root"/bin/{agent,ipmitool,hdparm,nvme,smartctl,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$root"/lib/udev/*_id $plugins; do
   libraries "$file"
 done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
 

@@ -114,7 +114,9 @@ interface NewPartition {
 }
 /** Types of partitions with a file system of Linux. */
 export const LINUX = { gpt: '0fc63daf-8483-4772-8e79-3d69d8477de4', dos: 0x83 } as const;
-/** Writes a table with partitions for Linux, in place of any other. */
+/** Types of partitions that are members of arrays. */
+export const RAID_MEMBER = { gpt: 'a19d880f-05fc-4d3b-a006-743f0f84911e', dos: 0xfd } as const;
+/** Writes a table with members of arrays, in place of any other. */
 export async function createPartitions(
   device: Device,
   label: 'gpt' | 'msdos',
@@ -127,11 +129,11 @@ export async function createPartitions(
     random(4).copy(mbr, 440);
     mbr.writeUInt16LE(0xaa55, 510);
     await device.write(mbr, 0);
-    for (const [first, sectors] of inSectors) await addToMbr(device, first, sectors, LINUX.dos);
+    for (const [first, sectors] of inSectors) await addToMbr(device, first, sectors, RAID_MEMBER.dos);
   } else {
     let gpt = await createGpt(device, newUuid());
     for (const [first, sectors] of inSectors)
-      ({ gpt } = withEntry(gpt, { type: LINUX.gpt, guid: newUuid(), first, last: first + sectors - 1, name: 'primary' }));
+      ({ gpt } = withEntry(gpt, { type: RAID_MEMBER.gpt, guid: newUuid(), first, last: first + sectors - 1, name: 'primary' }));
     await writeGpt(device, gpt);
   }
   await device.flush();

@@ -1,6 +1,6 @@
 /** What software RAID (md) left on a disk, found by its own bytes: also of arrays that cannot be started, and of work that was interrupted. */
 import type { Device } from '../disk/device';
-import { BIOS_BOOT, partitionsForGuard, readPartitions } from '../disk/partitions';
+import { BIOS_BOOT, partitionsForGuard, RAID_MEMBER, readPartitions } from '../disk/partitions';
 
 /** Both formats begin with it, in the byte order of the machine that wrote it. */
 const MAGIC = [Buffer.from('fc4e2ba9', 'hex'), Buffer.from('a92b4efc', 'hex')];
@@ -30,20 +30,21 @@ export async function isMember(device: Device): Promise<boolean> {
   return false;
 }
 
-/** Names of partitions that either agent makes in a GPT, and their type in an MBR. */
-const OWN_NAME = /^(?:primary|uefi-holder-\d+|bios-boot-part(?:-\d+)?)$/;
-const OWN_TYPE = '83';
+/** Names of the other partitions that either agent makes in a GPT. */
+const OTHERS = /^(?:uefi-holder-\d+|bios-boot-part(?:-\d+)?)$/;
+const MEMBER_TYPES: readonly string[] = [RAID_MEMBER.gpt, RAID_MEMBER.dos.toString(16)];
 const EDGE = 2 ** 20;
 
 /**
- * Whether the disk has such partitions, with nothing at their beginnings and ends. An agent leaves them that ends after it has partitioned
+ * Whether the disk has partitions for members of arrays as this agent makes them, with nothing at their beginnings and ends. People's own
+ * partitions for file systems may be as empty there, whatever their names are. An agent leaves them that ends after it has partitioned
  * the disk, and before it creates the array; or after it has wiped the superblocks, and before it wipes both copies of the table. A boot
  * loader is no content.
  */
 export async function isUnfinished(device: Device): Promise<boolean> {
   const partitions = await partitionsForGuard(device);
   if (partitions.length === 0) return false;
-  if (!partitions.every(({ name, type }) => (type.length > 2 ? OWN_NAME.test(name) : type === OWN_TYPE))) return false;
+  if (!partitions.every(({ name, type }) => MEMBER_TYPES.includes(type) || OTHERS.test(name))) return false;
   const parts = partitions.filter(({ type }) => type !== BIOS_BOOT).map(({ start, size }) => ({ start, size }));
   // Where only the second copy is left, something else may have begun to use the disk.
   if (!(await readPartitions(device))) parts.push({ start: 0, size: EDGE });

@@ -2,6 +2,7 @@
  * The identity of a recorder that registers itself: with a token that many hosts may have, it gets one of its own for its node, and keeps it
  * in a file of the host (docs/recorder.md).
  */
+import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isObject } from '../../model/json';
@@ -36,6 +37,7 @@ interface Registration {
   readonly signal: AbortSignal;
 }
 const TIMEOUT_MS = 30_000;
+const SECRET = /^[\w-]{43}$/;
 
 function kept(file: string): Own | undefined {
   try {
@@ -45,38 +47,59 @@ function kept(file: string): Own | undefined {
     return undefined;
   }
 }
-/** The server gives the token once, so the file is open before it is asked. */
-async function register({ url, bootstrap, claim, file, trust, signal }: Registration): Promise<Own> {
-  const token = bootstrap().trim();
-  const body = JSON.stringify(await claim());
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const fresh = `${file}.new`;
-  rmSync(fresh, { force: true });
-  const descriptor = openSync(fresh, 'wx', 0o600);
+/** The secret of an attempt whose answer may have been lost: the server knows it then, and takes it again. */
+function begun(file: string): string | undefined {
   try {
-    const { status, text } = await ask({
-      method: 'POST',
-      url: `${url()
-        .replace(/(?<!\/)\/+$/, '')
-        .replace(/\/v1$/, '')}/v1/hardware/registrations`,
-      headers: { 'content-type': 'application/json', accept: 'application/json', authorization: `Bearer ${token}` },
-      body,
-      timeoutMs: TIMEOUT_MS,
-      trust,
-      signal,
-    });
-    if (status !== 201) throw new Error(`the service does not register this host: it answers ${status} ${text.slice(0, 300)}`);
-    const answer = JSON.parse(text) as unknown;
-    const { node_uuid: node, token: own } = isObject(answer) ? answer : {};
-    if (typeof node !== 'string' || typeof own !== 'string') throw new Error('the service registers this host without an identity');
-    writeFileSync(descriptor, JSON.stringify({ node, token: own }));
+    const secret = readFileSync(file, 'utf8');
+    return SECRET.test(secret) ? secret : undefined;
+  } catch {
+    return undefined;
+  }
+}
+/** The secret is on the disk before the server is asked, so that a host that is killed meanwhile can repeat the request. */
+function begin(file: string): string {
+  const secret = randomBytes(32).toString('base64url');
+  writeNew(file, secret);
+  return secret;
+}
+function writeNew(file: string, text: string): void {
+  rmSync(file, { force: true });
+  const descriptor = openSync(file, 'wx', 0o600);
+  try {
+    writeFileSync(descriptor, text);
     fsyncSync(descriptor);
-    renameSync(fresh, file);
-    return { node, token: own };
   } finally {
     closeSync(descriptor);
-    rmSync(fresh, { force: true });
   }
+}
+async function register({ url, bootstrap, claim, file, trust, signal }: Registration): Promise<Own> {
+  const token = bootstrap().trim();
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const secretFile = `${file}.secret`;
+  const before = begun(secretFile);
+  // Not the token that was refused.
+  const secret = before === undefined || before === kept(file)?.token ? begin(secretFile) : before;
+  const { status, text } = await ask({
+    method: 'POST',
+    url: `${url()
+      .replace(/(?<!\/)\/+$/, '')
+      .replace(/\/v1$/, '')}/v1/hardware/registrations`,
+    headers: { 'content-type': 'application/json', accept: 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ ...(await claim()), token: secret }),
+    timeoutMs: TIMEOUT_MS,
+    trust,
+    signal,
+  });
+  if (status !== 201) throw new Error(`the service does not register this host: it answers ${status} ${text.slice(0, 300)}`);
+  const answer = JSON.parse(text) as unknown;
+  const { node_uuid: node, token: own } = isObject(answer) ? answer : {};
+  if (typeof node !== 'string' || typeof own !== 'string') throw new Error('the service registers this host without an identity');
+  const fresh = `${file}.new`;
+  writeNew(fresh, JSON.stringify({ node, token: own }));
+  renameSync(fresh, file);
+  // The next registration, after this token was revoked, has another one.
+  rmSync(secretFile, { force: true });
+  return { node, token: own };
 }
 
 /** @returns the identity, and what is to be called after each push */

@@ -22,6 +22,7 @@ const BASE = [
   'ipxe',
   'libstdc++6',
   'netbase',
+  'smartmontools',
   'tzdata',
   'util-linux',
 ];
@@ -29,6 +30,9 @@ const WITHOUT = [
   '/usr/lib/grub/x86_64-efi/*',
   '/etc/grub.d/*',
   '/usr/share/grub/*',
+  '/usr/sbin/smartd',
+  '/usr/sbin/update-smart-drivedb',
+  '/var/lib/smartmontools/*',
   '/usr/share/doc/*',
   '/usr/share/man/*',
   '/usr/share/locale/*',

@@ -60,7 +60,7 @@ function debianPackage(time) {
     `Installed-Size: ${size}`,
     'Depends: libc6 (>= 2.28), libstdc++6, adduser',
     'Recommends: ipxe, apache2-utils',
-    'Suggests: ipmitool',
+    'Suggests: ipmitool, smartmontools',
     'Section: admin',
     'Priority: optional',
     "Description: bare-metal server with OpenStack Ironic's API",

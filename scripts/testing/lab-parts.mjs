@@ -98,6 +98,7 @@ export const PARTS = {
   'inspection/recorder': { groups: ['machines', 'ramdisk'], seconds: 100, namespaces: true },
   'ipmi/ipmi': { groups: ['ipmi', 'network', 'python'], seconds: 27, pypi: true },
   'ipmi/ipmi-network': { groups: [], seconds: 47 },
+  'ipmi/ipmi-sel': { groups: ['ipmi'], seconds: 40 },
   'ipmi/ipmi-server': { groups: ['ipmi'], seconds: 63 },
   'ipmi/ipmi-sol': { groups: ['ipmi'], seconds: 5 },
   'ipmi/ipmi-stores': { groups: ['ipmi'], seconds: 6 },

@@ -50,12 +50,21 @@ const uint16 = (value: number): readonly number[] => [value & 0xff, (value >> 8)
 const uint32 = (value: number): readonly number[] => [...uint16(value & 0xffff), ...uint16(value >>> 16)];
 const seconds = ({ clock }: Store): number => Math.floor(clock.now() / 1000);
 
+/** @param rest what follows the time. Returns the ID of the entry. */
+function append(store: Store, type: number, rest: readonly number[] | Buffer): number {
+  const id = store.nextEntry;
+  store.nextEntry = id >= 0xfffe ? 1 : id + 1;
+  store.sel = [...store.sel.slice(1 - MAX_SEL), Buffer.from([...uint16(id), type, ...uint32(seconds(store)), ...rest])];
+  return id;
+}
 /** Logs a change of the machine's power (System ACPI Power State, table 42-3). */
 export function logPower(store: Store, on: boolean): void {
-  const event = [0x20, 0x00, 0x04, 0x22, POWER_STATE_SENSOR, 0x6f, on ? 0x00 : 0x05, 0xff, 0xff];
-  const entry = Buffer.from([...uint16(store.nextEntry), 0x02, ...uint32(seconds(store)), ...event]);
-  store.nextEntry = store.nextEntry >= 0xfffe ? 1 : store.nextEntry + 1;
-  store.sel = [...store.sel.slice(1 - MAX_SEL), entry];
+  append(store, 0x02, [0x20, 0x00, 0x04, 0x22, POWER_STATE_SENSOR, 0x6f, on ? 0x00 : 0x05, 0xff, 0xff]);
+}
+/** §31.6. The BMC sets the ID and the time. */
+function addSelEntry(store: Store, data: Buffer): BmcAnswer {
+  if (data.length !== 16) return refuse(COMPLETION.lengthInvalid);
+  return ok(uint16(append(store, data[2]!, data.subarray(7))));
 }
 
 /** Part of a record. @param next the identifier of the next record */
@@ -136,6 +145,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
   ],
   [COMMANDS.reserveSel, PRIVILEGE.USER, (store) => reserve(store, 'selReservation')],
   [COMMANDS.getSelEntry, PRIVILEGE.USER, getSelEntry],
+  [COMMANDS.addSelEntry, PRIVILEGE.OPERATOR, addSelEntry],
   [COMMANDS.clearSel, PRIVILEGE.OPERATOR, clearSel],
   [COMMANDS.getSelTime, PRIVILEGE.USER, (store) => ok(uint32(seconds(store)))],
   [

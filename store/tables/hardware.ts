@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { ChangeKind, ChangeSource, Component, HardwareChange } from '../../model/hardware-records';
 import type { JsonObject } from '../../model/records';
+import type { DiskHealth } from '../../model/rules/health-smart';
 import { storableJson } from '../../model/text';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
@@ -28,6 +29,8 @@ interface HardwareRow extends HardwareToken {
   /** When the recorder last sent or confirmed it. */
   readonly received_at: string | null;
   readonly stale: boolean;
+  /** What the disks said of themselves at the last push; null: nobody knows. */
+  readonly smart: readonly DiskHealth[] | null;
 }
 interface HardwareChangeRow extends HardwareChange {
   readonly id: number;
@@ -64,6 +67,7 @@ export interface HardwareUnchanged {
   readonly nodeUuid: string;
   readonly digest: string;
   readonly bootId: string | null;
+  readonly smart?: readonly DiskHealth[] | null;
   readonly at: string;
 }
 export interface HardwareChangeFilter {
@@ -90,7 +94,7 @@ interface Hardware {
   /** Replaces the stored record. If it was stale, this adds an event, and with `inHistory` an entry of the node's history. */
   put(
     nodeUuid: string,
-    latest: { readonly digest: string; readonly record: Buffer; readonly bootId: string | null },
+    latest: Pick<HardwareUnchanged, 'digest' | 'bootId' | 'smart'> & { readonly record: Buffer },
     inHistory: boolean,
   ): Promise<void>;
   /** Replaces the node's token. Throws NodeNotFound. */
@@ -129,6 +133,7 @@ const ROW = [
   'recorded_at',
   'received_at',
   'stale',
+  'smart',
 ] as const;
 /**
  * Announces that a record became stale or fresh: an event, and an entry of the node's history if `inHistory` is true.
@@ -153,20 +158,20 @@ const LOCK = `
   SELECT ${ROW.map((name) => `hardware.${name}`).join(', ')} FROM node JOIN hardware ON hardware.node_uuid = node.uuid FOR UPDATE OF hardware`;
 const PUT = `
   WITH was AS (SELECT node_uuid, stale FROM hardware WHERE node_uuid = $1), put AS (
-    UPDATE hardware SET digest = $2, record = $3, boot_id = $4, recorded_at = $5, received_at = $5, stale = false
+    UPDATE hardware SET digest = $2, record = $3, boot_id = $4, smart = $7, recorded_at = $5, received_at = $5, stale = false
     WHERE node_uuid = $1 RETURNING node_uuid, received_at
   ), fresh AS (SELECT put.* FROM put JOIN was USING (node_uuid) WHERE was.stale), ${announceStale('fresh', false, '$5', '$6')}
   SELECT FROM fresh`;
 /** Locks the rows in the order of their UUIDs, so that concurrent writers cannot deadlock. */
 const UNCHANGED = `
   WITH reports AS (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) AS reports (node_uuid, digest, boot_id, at)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $7::text[]) AS reports (node_uuid, digest, boot_id, at, smart)
   ), was AS (
-    SELECT hardware.node_uuid, hardware.stale, reports.boot_id, reports.at
+    SELECT hardware.node_uuid, hardware.stale, reports.boot_id, reports.at, reports.smart
     FROM hardware JOIN reports ON reports.node_uuid = hardware.node_uuid AND reports.digest = hardware.digest
     ORDER BY hardware.node_uuid FOR UPDATE OF hardware
   ), stamped AS (
-    UPDATE hardware SET received_at = was.at, boot_id = was.boot_id, stale = false
+    UPDATE hardware SET received_at = was.at, boot_id = was.boot_id, smart = was.smart::json, stale = false
     FROM was WHERE hardware.node_uuid = was.node_uuid AND hardware.received_at <= was.at
     RETURNING hardware.node_uuid, hardware.received_at, was.stale
   ), fresh AS (SELECT * FROM stamped WHERE stale), ${announceStale('fresh', false, '$5', '$6')}
@@ -264,8 +269,8 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       const [row] = await prepared<HardwareRow>('hardware_lock', LOCK, [nodeUuid]);
       return row;
     },
-    async put(nodeUuid, { digest, record, bootId }, inHistory) {
-      await prepared('hardware_put', PUT, [nodeUuid, digest, record, bootId, now(), inHistory]);
+    async put(nodeUuid, { digest, record, bootId, smart }, inHistory) {
+      await prepared('hardware_put', PUT, [nodeUuid, digest, record, bootId, now(), inHistory, smart ? storableJson(smart) : null]);
     },
     async putToken(nodeUuid, hash, from) {
       const token = { token_hash: hash, token_from: from, token_made_at: now() };
@@ -285,7 +290,12 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
     },
     async recordUnchanged(reports, inHistory) {
       const columns = (['nodeUuid', 'digest', 'bootId', 'at'] as const).map((name) => reports.map((report) => report[name]));
-      const [fresh] = await prepared<Count>('hardware_unchanged', UNCHANGED, [...columns, now(), inHistory]);
+      const [fresh] = await prepared<Count>('hardware_unchanged', UNCHANGED, [
+        ...columns,
+        now(),
+        inHistory,
+        reports.map(({ smart }) => (smart ? storableJson(smart) : null)),
+      ]);
       return fresh!.count;
     },
     async markStale(before, inHistory) {

@@ -6,6 +6,8 @@ import { readdirSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { RaidHost } from '../../ramdisk-agent/raid/arrays';
+import { createGpt, withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';
+import { createPartitions, LINUX } from '../../ramdisk-agent/disk/partitions';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from '../../ramdisk-agent/raid/configuration';
 import { installGrub } from '../../ramdisk-agent/raid/bios';
 import { installEspArray } from '../../ramdisk-agent/raid/esp';
@@ -20,6 +22,7 @@ const LAYOUTS: readonly [string, JsonObject][] = [
   ['BIOS with an MBR', { boot_mode: 'bios' }],
 ];
 const nodeOf = (capabilities: JsonObject): JsonObject => ({ uuid: 'u', properties: { capabilities } });
+const UNIQUE = '7a5ed1b4-8b6c-4b9a-9e0e-0d1c6d1c9f01';
 const prepare = async (): Promise<FakeMachine> => fakeMachine({ sda: 2 * GiB, sdb: 2 * GiB });
 const refused = 'Partitions detected on devices /dev/sda, /dev/sdb during RAID config';
 
@@ -84,6 +87,24 @@ it('a table of the same layout with content in a partition is not taken for an u
   await device.close();
   await deleteConfiguration(machine.host, node);
   await expect(createConfiguration(machine.host, node, CONFIG)).rejects.toThrow(
+    'Partitions detected on devices /dev/sdb during RAID config',
+  );
+});
+
+it.each(['gpt', 'dos'] as const)('partitions for file systems that are still empty are none of ours: %s', async (label) => {
+  const machine = await prepare();
+  const device = await machine.open('sdb');
+  const at = { first: 2048, last: 2 ** 20 };
+  if (label === 'gpt') {
+    const { gpt } = withEntry(await createGpt(device, UNIQUE), { type: LINUX.gpt, guid: UNIQUE, ...at, name: 'primary' });
+    await writeGpt(device, gpt);
+  } else {
+    await createPartitions(device, 'msdos', [{ start: 2 ** 20, size: 2 ** 29 }], machine.host);
+    await device.write(Buffer.from([LINUX.dos]), 446 + 4);
+  }
+  await device.close();
+  await deleteConfiguration(machine.host, nodeOf({}));
+  await expect(createConfiguration(machine.host, nodeOf({}), CONFIG)).rejects.toThrow(
     'Partitions detected on devices /dev/sdb during RAID config',
   );
 });

@@ -45,6 +45,7 @@ export const COMMANDS = {
   getSelInfo: [NET_FN.storage, 0x40],
   reserveSel: [NET_FN.storage, 0x42],
   getSelEntry: [NET_FN.storage, 0x43],
+  addSelEntry: [NET_FN.storage, 0x44],
   clearSel: [NET_FN.storage, 0x47],
   getSelTime: [NET_FN.storage, 0x48],
   getSolConfigurationParameters: [NET_FN.transport, 0x22],

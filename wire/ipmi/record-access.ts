@@ -30,18 +30,24 @@ const MAX_SLOW = 1;
  * the others, and neither does a circle. The reader then tries the following IDs, because most BMCs count.
  * @param most records
  * @param read undefined: there is no such record
+ * @param from the first record, and whether no further one is to be read
  * @returns `isWhole` false: a record could not be read, or the chain has no proper end
  * @throws IpmiError when no record can be read, or the BMC does not answer any more
  */
 export async function readChain<T>(
   most: number,
   read: (id: number) => Promise<Link<T> | undefined>,
+  { first = FIRST, isOver = () => false }: { readonly first?: number; readonly isOver?: () => boolean } = {},
 ): Promise<{ readonly records: readonly T[]; readonly isWhole: boolean }> {
   const records: T[] = [];
   const [asked, own] = [new Set<number>(), new Set<number>()];
   let fault: IpmiError | undefined;
   let [misses, slow, isWhole] = [0, 0, true];
-  for (let id = FIRST; id !== LAST && asked.size < most && misses <= MAX_MISSES && slow <= MAX_SLOW;) {
+  for (let id = first; id !== LAST && asked.size < most && misses <= MAX_MISSES && slow <= MAX_SLOW;) {
+    if (isOver()) {
+      isWhole = false;
+      break;
+    }
     asked.add(id);
     const found = await read(id).catch((error: unknown): Link<T> => {
       if (!(error instanceof IpmiError) || !['completion', 'protocol', 'unreachable'].includes(error.kind)) throw error;
@@ -49,7 +55,7 @@ export async function readChain<T>(
       if (error.kind === 'unreachable' && slow > MAX_SLOW) throw error;
       return { fault: error, next: FIRST };
     });
-    if (!found && id === FIRST) break;
+    if (!found && id === first) break;
     fault ??= found?.fault;
     // The first record has a second ID, 0. While IDs are tried, a BMC may answer with any record.
     const isKnown = found?.id !== undefined && own.has(found.id) && (found.id === id || misses > 0);

@@ -107,6 +107,26 @@ it('records hardware changes since the last inspection', async () => {
   expect(await changes()).toHaveLength(1);
 });
 
+it('what the disks say of themselves is an alert until the next inspection finds them well', async () => {
+  const machine = newMachine({});
+  const { conductor, enrol, store } = await start({ machine });
+  const { uuid } = await enrol({ provision_state: 'manageable' } satisfies NodeChanges);
+  const inspect = async (smart: unknown): Promise<readonly string[]> => {
+    machine.findings = found({ pluginData: { smart } as JsonObject });
+    await conductor.provision(uuid, 'inspect', {});
+    await conductor.idle();
+    const open = await store.healthAlerts.list({ nodeUuid: uuid, limit: 10 });
+    return open.map(({ source, rule, subject }) => `${source} ${rule} ${subject}`);
+  };
+  const disk = { name: '/dev/sda', serial: 'S1', passed: true };
+  expect(await inspect([disk])).toEqual([]);
+  expect(await inspect('nothing')).toEqual([]);
+  expect(await inspect([{ ...disk, passed: false }])).toEqual(['smart drive_failing disk S1']);
+  expect(await inspect([{ ...disk, passed: null, unread: 'silent' }])).toEqual(['smart drive_failing disk S1']);
+  expect(await inspect([disk])).toEqual(['smart drive_failing disk S1']);
+  expect(await inspect([disk])).toEqual([]);
+});
+
 describe('inspection rules', () => {
   const RULE = 'aaaaaaaa-0000-4000-8000-00000000aaaa';
   const withRule = async (actions: readonly JsonObject[]) => {

@@ -5,6 +5,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -77,16 +79,17 @@ const machineOf = (mac: string, uuid: string, serial = 'S1'): string =>
     'sys/devices/pci0000:00/0000:00:01.0/vendor': '0x8086\n',
   });
 const AGENT = join(__dirname, '../../../dist/ramdisk-agent/main.js');
-function wordsOf(root: string, token: string, identity: string): readonly string[] {
+function wordsOf(root: string, token: string, identity: string): string[] {
   const file = join(folder, 'bootstrap');
   writeFileSync(file, token);
   const words = ['--url', url, '--root', root, '--config-drive', join(folder, 'none')];
   return [...words, '--bootstrap-file', file, '--identity-file', identity];
 }
 /** One push of the program. @returns what it says */
-async function record(...given: Parameters<typeof wordsOf>): Promise<{ readonly code: number; readonly text: string }> {
+const record = (...given: Parameters<typeof wordsOf>) => recordWith(wordsOf(...given));
+async function recordWith(words: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
   try {
-    const { stdout, stderr } = await run(process.execPath, [AGENT, 'record', '--once', ...wordsOf(...given)]);
+    const { stdout, stderr } = await run(process.execPath, [AGENT, 'record', '--once', ...words]);
     return { code: 0, text: stdout + stderr };
   } catch (error) {
     const { stdout, stderr, code } = error as { stdout: string; stderr: string; code: number };
@@ -154,6 +157,53 @@ it('a recorder whose token was revoked registers again, without an operator on t
     program.kill('SIGTERM');
     await ended;
   }
+});
+
+it('a host that did not get the answer registers again, with the same token', async () => {
+  const { uuid, mac } = await createNode({ vendor: { system_uuid: UUIDS.one } });
+  let lost = 0;
+  // Between the host and the server: the connection breaks after the server has answered.
+  const between = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const headers = Object.entries(request.headers).filter(([name]) => !['host', 'connection', 'content-length'].includes(name));
+      const answer = await fetch(`${url}${request.url!}`, {
+        method: request.method!,
+        headers: headers as [string, string][],
+        body: Buffer.concat(chunks),
+      });
+      if (lost++ === 0) request.socket.destroy();
+      else response.writeHead(answer.status).end(await answer.text());
+    })();
+  });
+  await new Promise<void>((done) => between.listen(0, '127.0.0.1', done));
+  const identity = join(folder, 'lost.json');
+  const again = async (): ReturnType<typeof record> => {
+    const words = wordsOf(machineOf(mac, UUIDS.one), bootstrap, identity);
+    words.splice(words.indexOf('--url') + 1, 1, `http://127.0.0.1:${(between.address() as AddressInfo).port}`);
+    return recordWith(words);
+  };
+  try {
+    expect(await again()).toMatchObject({ code: 1 });
+    expect(existsSync(identity)).toBe(false);
+    const before = (await database.store().hardware.findToken(uuid))!.token_hash;
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    expect(statSync(`${identity}.secret`).mode & 0o777).toBe(0o600);
+    expect(await again()).toMatchObject({ code: 0 });
+    expect((await database.store().hardware.findToken(uuid))!.token_hash).toBe(before);
+    expect(existsSync(`${identity}.secret`)).toBe(false);
+    const { history } = (await call('GET', `/v1/nodes/${uuid}/history?detail=True`, basic)).body as { history: { event: string }[] };
+    expect(history.map(({ event }) => event)).toEqual(['The recorder of the running host registered itself.']);
+  } finally {
+    between.close();
+  }
+  // From elsewhere, with another token, and without one.
+  const claim = { addresses: [mac], system_uuid: UUIDS.one };
+  for (const more of [{ token: 'x'.repeat(43) }, {}]) expect((await asRecorder(bootstrap, { ...claim, ...more })).status).toBe(409);
+});
+it.each(['short', `${'x'.repeat(42)}!`, 'x'.repeat(200), 7])('refuses %j as a token of the host', async (token) => {
+  expect((await asRecorder(bootstrap, { addresses: [macOf(1)], token })).status).toBe(400);
 });
 
 it('the token that registers may do nothing else', async () => {

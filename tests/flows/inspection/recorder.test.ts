@@ -13,6 +13,7 @@ import { tree } from '../../../ramdisk-agent/system/tree';
 import { settingsOnDrive } from '../../../ramdisk-agent/drive-settings';
 import { readHardware } from '../../../ramdisk-agent/record-hardware';
 import { pushOnce, type Recording } from '../../../ramdisk-agent/recorder';
+import { diskHealthOf, type DiskHealth } from '../../../model/rules/health-smart';
 import { systemClock, timestamp } from '../../../model/clock';
 import { markStale, recorderData, recorderWatch } from '../../../conductor/core/recorders';
 import type { Context } from '../../../conductor/core/context';
@@ -30,7 +31,7 @@ let uuid: string;
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
     machines: 1,
-    options: { 'recorder.enabled': true, 'recorder.check_interval': 0 },
+    options: { 'recorder.enabled': true, 'recorder.check_interval': 0, 'recorder.max_pushes_per_minute': 100 },
   });
   root = fileTree({
     'proc/cpuinfo': 'processor\t: 0\n',
@@ -129,6 +130,35 @@ it('a changed disk is in the lists, the events, the history and the metrics afte
   expect(await metric('bloomery_recorder_changes_total{component="disk",kind="appeared"} ')).toBe(1);
   const { history } = (await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`)).body as { history: { event_type: string }[] };
   expect(history.filter(({ event_type: type }) => type === 'hardware')).toHaveLength(1);
+});
+
+it('what the disks say of themselves is shown, and an alert until they are well or gone', async () => {
+  const disk = { name: '/dev/sda', serial: 'S1', model: 'M', passed: true, temperature: 30, pending_sectors: 0 };
+  const push = async (...smart: readonly DiskHealth[]): Promise<string> => pushOnce({ ...again(), smart: async () => smart });
+  const alerts = async () => (await whole.call('GET', `/v1/nodes/${uuid}/health`)).body['alerts'] as readonly { readonly rule: string }[];
+  const rules = async () => (await alerts()).filter((alert) => 'source' in alert && alert.source === 'smart').map(({ rule }) => rule);
+  expect(await push(disk)).toBe('unchanged');
+  await until('its values', async () => {
+    const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware`);
+    return JSON.stringify(diskHealthOf(body['smart'])) === JSON.stringify(diskHealthOf([disk]));
+  });
+  expect(await rules()).toEqual([]);
+  await push({ ...disk, passed: false });
+  expect(await alerts()).toMatchObject([
+    { source: 'hardware', rule: 'drive_lost' },
+    { source: 'smart', rule: 'drive_failing', subject: 'disk S1', severity: 'warning', text: 'disk S1 may fail soon (predicted failure)' },
+  ]);
+  await push(disk);
+  expect(await rules()).toEqual(['drive_failing']);
+  await push(disk);
+  expect(await rules()).toEqual([]);
+  await push({ ...disk, critical_warning: 8 });
+  expect(await rules()).toEqual(['drive_failed']);
+  await push();
+  await push();
+  expect(await rules()).toEqual([]);
+  const { history } = (await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`)).body as { history: { event: string }[] };
+  expect(history.map(({ event }) => event)).toContain('Health, cleared: disk S1 has failed (failed) (the part is not there any more)');
 });
 
 it('a recorder that does not push is reported as stale once, and its next push as fresh', async () => {

@@ -30,7 +30,7 @@ export const KNOWN = {
 } as const;
 const DISKS = {
   virtio: { size: 5 * GiB, devices: ['virtio-blk-pci,drive=virtio,serial=VIRTIO1,bus=pcie.0'] },
-  nvme: { size: 6 * GiB, devices: ['nvme,drive=nvme,serial=NVME1,bus=pcie.0'] },
+  nvme: { size: 6 * GiB, devices: ['nvme,id=warning-disk,drive=nvme,serial=NVME1,bus=pcie.0'] },
   sata: { size: 7 * GiB, devices: ['ide-hd,drive=sata,serial=SATA1,wwn=0x5000c500a1b2c3d4,rotation_rate=7200,bus=ide.0'] },
 } as const;
 
@@ -50,6 +50,8 @@ export interface KnownMachine {
   command(name: string, seconds: number): Promise<JsonObject>;
   /** Plugs in a virtio disk of 1 GiB with the serial PLUGGED1, and 512 MiB of memory. */
   plug(): Promise<void>;
+  /** Sets the bits of Critical Warning in the SMART log of the NVMe disk. */
+  warn(bits: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -216,6 +218,10 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
         { execute: 'device_add', arguments: { driver: 'virtio-blk-pci', id: 'd9', drive: 'plugged', serial: 'PLUGGED1', bus: 'free' } },
         { execute: 'object-add', arguments: { 'qom-type': 'memory-backend-ram', id: 'm9', size: 512 * 2 ** 20 } },
         { execute: 'device_add', arguments: { driver: 'pc-dimm', id: 'dimm9', memdev: 'm9', node: 0 } },
+      ]),
+    warn: (bits) =>
+      qmp(control, [
+        { execute: 'qom-set', arguments: { path: '/machine/peripheral/warning-disk', property: 'smart_critical_warning', value: bits } },
       ]),
     stop: async () => {
       for (const child of [qemu, server]) {

@@ -1,5 +1,6 @@
 /**
- * The recorder in a running machine: API, event and metric show a disk and memory that are plugged in. The test prints how long that takes.
+ * The recorder in a running machine: API, event and metric show a disk and memory that are plugged in, and what the disks say of themselves is
+ * an alert until they are well again. The test prints how long that takes.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -40,7 +41,13 @@ function ramdiskThatRecords(folder: string, token: string): void {
   const files = join(folder, 'files');
   mkdirSync(files, { recursive: true });
   const recorder = `/bin/agent record --url http://10.0.2.2:${PORT} --node ${uuid} --token-file /token --interval ${INTERVAL} --jitter 0.3`;
-  const init = readFileSync(join(root, 'ramdisk-agent/build/init'), 'utf8').replace(/^ {2}\/bin\/agent$/m, `  ${recorder}`);
+  // What other programs read of the same disks.
+  const beside = [
+    `echo "by nvme-cli: $(nvme smart-log -o json /dev/nvme0n1 | tr -d '\\n')"`,
+    `echo "by smartctl: $(smartctl -A /dev/sda | tr '\\n' ';')"`,
+  ];
+  const lines = [...beside, recorder].map((line) => `  ${line}`).join('\n');
+  const init = readFileSync(join(root, 'ramdisk-agent/build/init'), 'utf8').replace(/^ {2}\/bin\/agent$/m, () => lines);
   writeFileSync(join(files, 'init'), init, { mode: 0o755 });
   writeFileSync(join(files, 'token'), token);
   const archive = execFileSync('cpio', ['--quiet', '-o', '-H', 'newc'], { cwd: files, input: 'init\ntoken\n' });
@@ -113,6 +120,55 @@ it(
     expect(await ask('GET', '/metrics')).toContain('bloomery_recorder_changes_total{component="disk",kind="appeared"} 1');
   },
   (2 * PATIENCE + 60) * 1000,
+);
+
+interface Alert {
+  readonly source: string;
+  readonly rule: string;
+  readonly subject: string;
+  readonly severity: string;
+  readonly text: string;
+}
+it(
+  'what the disks say of themselves is what other programs read, and an alert while a disk expects to fail',
+  async () => {
+    interface Smart {
+      readonly smart: readonly (Readonly<Record<string, unknown>> & { readonly serial: string })[];
+    }
+    const { smart } = await json<Smart>('GET', '/v1/nodes/known/hardware');
+    // The virtio disk has no SMART.
+    expect(smart.map(({ serial }) => serial)).toEqual(['NVME1', 'SATA1']);
+    const console_ = readFileSync(machine.consoleFile, 'utf8');
+    const nvme = JSON.parse(/by nvme-cli: (\{.*\})/.exec(console_)![1]!) as Record<string, number>;
+    // nvme-cli shows kelvins.
+    expect(smart[0]).toMatchObject({
+      passed: true,
+      critical_warning: nvme['critical_warning'],
+      temperature: nvme['temperature']! - 273,
+      life_used: nvme['percent_used'],
+    });
+    const attribute = (id: number): number => Number(new RegExp(`;\\s*${id} [^;]*\\s(\\d+);`).exec(console_)?.[1]);
+    expect(smart[1]).toMatchObject({ passed: true, reallocated_sectors: attribute(5), power_on_hours: attribute(9) });
+    console.log(`the server has ${JSON.stringify(smart)}`);
+
+    const alerts = async (): Promise<readonly Alert[]> =>
+      (await json<{ alerts: readonly Alert[] }>('GET', '/v1/nodes/known/health')).alerts;
+    const seen = async (isSeen: (found: readonly Alert[]) => boolean): Promise<number> => {
+      const began = Date.now();
+      let found = await alerts();
+      for (const end = began + PATIENCE * 1000; !isSeen(found) && Date.now() < end; found = await alerts()) await delay(200);
+      expect(isSeen(found)).toBe(true);
+      return (Date.now() - began) / 1000;
+    };
+    // The reliability of the disk is degraded.
+    await machine.warn(4);
+    const raised = await seen((found) => found.length > 0);
+    expect(await alerts()).toMatchObject([{ source: 'smart', rule: 'drive_failing', subject: 'disk NVME1', severity: 'warning' }]);
+    await machine.warn(0);
+    const cleared = await seen((found) => found.length === 0);
+    console.log(`the alert was raised after ${raised.toFixed(1)} s and ended after ${cleared.toFixed(1)} s; the interval is ${INTERVAL} s`);
+  },
+  (3 * PATIENCE + 60) * 1000,
 );
 
 it(
