@@ -15,6 +15,8 @@ import type { Store } from '../../store/store';
 const OPEN_MS = 10_000;
 /** Nodes whose disks are counted at a time. */
 const MAX_NODES = 20_000;
+/** Alerts of one push. A machine with more has another trouble, and a hostile one invents them. The rest follows later. */
+const MAX_RAISED = 50;
 
 export interface SmartReports {
   /** Never rejects: the next push tries again. */
@@ -50,7 +52,8 @@ export function createSmartReports({ store, clock, options, log, healthRules, ra
       try {
         await refreshed();
         const { signals, found } = smartSignals(disks);
-        const { raised, cleared } = observed(rules, standings, { uuid: nodeUuid, isOn: true }, signals, found);
+        const { raised: all, cleared } = observed(rules, standings, { uuid: nodeUuid, isOn: true }, signals, found);
+        const raised = all.slice(0, MAX_RAISED);
         if (raised.length === 0 && cleared.length === 0) return;
         // What a host says of itself ends with its instance.
         const alerts = { raised: raised.map((alert) => ({ ...alert, of_recorder: true as const })), cleared };

@@ -20,6 +20,17 @@ export type WatchProblems = Map<string, string>;
 const UNKNOWN: readonly string[] = ['enroll', 'verifying'];
 const isWatched = ({ provision_state: state, maintenance }: NodeRecord): boolean => !maintenance && !UNKNOWN.includes(state);
 
+/** Those that had a problem the last time come last: a BMC that does not answer takes a minute, and others must not wait for it. */
+async function* troubledLast(
+  nodes: AsyncIterable<NodeRecord> | Iterable<NodeRecord>,
+  problems: WatchProblems,
+): AsyncGenerator<NodeRecord, void, undefined> {
+  const last: NodeRecord[] = [];
+  for await (const node of nodes)
+    if (problems.has(node.uuid)) last.push(node);
+    else yield node;
+  yield* last;
+}
 /** Runs the work on each of these machines. Returns how many there are. */
 async function onEach(
   context: Context,
@@ -29,7 +40,7 @@ async function onEach(
   work: (task: NodeTask) => Promise<void>,
 ): Promise<number> {
   let count = 0;
-  await inParallel(nodes, WIDTH, context.signal, async (node) => {
+  await inParallel(troubledLast(nodes, problems), WIDTH, context.signal, async (node) => {
     count++;
     try {
       await onMachine(context, node, work);

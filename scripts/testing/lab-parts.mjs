@@ -95,7 +95,7 @@ export const PARTS = {
   'inspection/introspection': { groups: ['python'], seconds: 30, pypi: true },
   'inspection/introspection-killed': { groups: [], seconds: 25 },
   'inspection/inventory': { groups: ['machines', 'ramdisk', 'network'], seconds: 67, namespaces: true },
-  'inspection/recorder': { groups: ['machines', 'ramdisk'], seconds: 100, namespaces: true },
+  'inspection/recorder': { groups: ['machines', 'ramdisk'], seconds: 130, namespaces: true },
   'ipmi/ipmi': { groups: ['ipmi', 'network', 'python'], seconds: 27, pypi: true },
   'ipmi/ipmi-network': { groups: [], seconds: 47 },
   'ipmi/ipmi-sel': { groups: ['ipmi'], seconds: 40 },

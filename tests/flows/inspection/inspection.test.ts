@@ -112,7 +112,7 @@ it('what the disks say of themselves is an alert until the next inspection finds
   const { conductor, enrol, store } = await start({ machine });
   const { uuid } = await enrol({ provision_state: 'manageable' } satisfies NodeChanges);
   const inspect = async (smart: unknown): Promise<readonly string[]> => {
-    machine.findings = found({ pluginData: { smart } as JsonObject });
+    machine.findings = found({ pluginData: { smart } });
     await conductor.provision(uuid, 'inspect', {});
     await conductor.idle();
     const open = await store.healthAlerts.list({ nodeUuid: uuid, limit: 10 });

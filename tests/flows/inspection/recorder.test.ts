@@ -155,8 +155,12 @@ it('what the disks say of themselves is shown, and an alert until they are well 
   await push({ ...disk, critical_warning: 8 });
   expect(await rules()).toEqual(['drive_failed']);
   await push();
-  await push();
+  await pushOnce({ ...again(), smart: async () => [], bootId: 'last' });
   expect(await rules()).toEqual([]);
+  await until('the times of all pushes', async () => {
+    const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware`);
+    return body['boot_id'] === 'last';
+  });
   const { history } = (await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`)).body as { history: { event: string }[] };
   expect(history.map(({ event }) => event)).toContain('Health, cleared: disk S1 has failed (failed) (the part is not there any more)');
 });

@@ -9,7 +9,7 @@ it.each([
   `${PATH}/more`,
   PATH.replace('redfish_events', 'redfish%5Fevents'),
   PATH.replace('redfish_events', '%72edfish_events'),
-  PATH.replace('redfish_events', [...'redfish_events'].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('')),
+  PATH.replace('redfish_events', () => Buffer.from('redfish_events').toString('hex').replace(/../g, '%$&')),
   PATH.replace('/redfish_events/', '%2Fredfish_events%2F'),
   PATH.replace('/redfish_events/', '/redfish_events%2f'),
   PATH.replace('/redfish_events/', '%2fredfish%5fevents/'),
