@@ -78,8 +78,9 @@ export const INTERNAL_INFO = {
   agent_secret_token_giver: row<string>({ owner: 'api', forgotten: ['system end', 'agent end'] }),
   /** The token is part of the boot medium. */
   agent_secret_token_pregenerated: row<boolean>({ owner: 'boot', forgotten: ['agent end'] }),
-  agent_status: row<string>({ owner: 'conductor', forgotten: ['system end'] }),
-  agent_status_message: row<string>({ owner: 'conductor', forgotten: ['system end'] }),
+  /** What an installer said last. It stays, as in Ironic, until the next installer boots. */
+  agent_status: row<string>({ owner: 'conductor' }),
+  agent_status_message: row<string>({ owner: 'conductor' }),
   agent_url: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),
   /** The certificate itself (PEM), not the name of a file. */
   agent_verify_ca: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'] }),

@@ -23,17 +23,7 @@ const DEPLOYMENT = [...listed('deploy'), 'ks_template', 'stage2', 'kexec', 'depl
 const INSTANCE = ['instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'];
 
 it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
-  [
-    'system end',
-    [
-      ...AGENT,
-      'agent_version',
-      'kexec',
-      'agent_status',
-      'agent_status_message',
-      ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`),
-    ],
-  ],
+  ['system end', [...AGENT, 'agent_version', 'kexec', ...['clean', 'deploy', 'service'].map((kind) => `agent_cached_${kind}_steps`)]],
   ['agent end', AGENT_END],
   ['poll end', ['resident_kexec', 'step_poll_every']],
   ['steps end', STEPS_END],
