@@ -18,6 +18,7 @@ import type { RamdiskMode } from '../common/configured-ramdisk';
 import { locateImage, servable } from '../common/images';
 import { glanceId } from '../../wire/openstack/glance';
 import type { Property, Task } from '../interfaces';
+import { checkKernels } from './kernel-check';
 
 export const isoProperties: Readonly<Record<string, Property>> = {
   deploy_kernel: { description: 'URL or Glance UUID of the deployment kernel. Required if deploy_iso is not set.' },
@@ -137,9 +138,11 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
   if (iso !== undefined) return givenIso(task, iso, undefined);
   const { kernel, ramdisk, trusted } = ramdiskOf(task, mode);
   const publisher = task.random(16).toString('hex');
+  const served = await servable(kernel, trusted, task);
+  await checkKernels(task.node, `${mode}_kernel`, { kernel: served });
   return {
     kind: 'iso',
-    kernel: await servable(kernel, trusted, task),
+    kernel: served,
     ramdisk: await servable(ramdisk, trusted, task),
     ...(await loaders(task)),
     kernel_args: await kernelArguments(task, { ...parameters, ir_pub_id: publisher }, ISO_OPTION),

@@ -34,7 +34,9 @@ function loaderOf(task: Task, method: BootRecord['method']): string {
     method === 'pxe'
       ? ([options['pxe.pxe_bootfile_name_by_arch'], options['pxe.uefi_pxe_bootfile_name'], options['pxe.pxe_bootfile_name']] as const)
       : ([options['pxe.ipxe_bootfile_name_by_arch'], options['pxe.uefi_ipxe_bootfile_name'], options['pxe.ipxe_bootfile_name']] as const);
-  return byArch[`${cpu}-${mode}`] ?? byArch[cpu] ?? (mode === 'uefi' ? uefi : bios);
+  // A user may have set cpu_arch, also to the name of a property of all objects.
+  const own = [`${cpu}-${mode}`, cpu].find((key) => Object.hasOwn(byArch, key));
+  return (own === undefined ? undefined : byArch[own]) ?? (mode === 'uefi' ? uefi : bios);
 }
 
 /** The value of the boot file option: a URL in DHCPv6; in DHCPv4 a path on the TFTP server, or a URL for HTTP boot. */

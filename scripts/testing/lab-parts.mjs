@@ -10,7 +10,7 @@
 export const PARTS = {
   'boot/architectures': {
     groups: ['machines', 'arm', 'ipmi', 'ramdisk', 'image', 'network'],
-    seconds: 400,
+    seconds: 700,
     namespaces: true,
     rare: true,
   },

@@ -62,6 +62,7 @@ interface QemuMachine extends MachineControl {
 /** Creates a machine that is off. @throws when its files cannot be created */
 export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> {
   const { description, folder, accelerator, vendor } = setup;
+  const { program } = PLATFORMS[description.architecture];
   const log = setup.log.child({ machine: description.name });
   const file = (name: string): string => join(folder, name);
   const [consoleFile, pidFile] = [file('console.log'), file('qemu.pid')];
@@ -98,23 +99,14 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       consoleFile,
       pidFile,
       screenSocket: setup.screenSocket,
-      uefi: isUefi
-        ? await uefiFiles(description.architecture, folder, used.device === 'uefi-http' ? httpBootUri : undefined, log)
-        : undefined,
+      uefi: isUefi ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
       ...authorities,
       cdFile,
     });
     const onOutput = (bytes: Buffer): void => {
       for (const listener of Array.from(listeners)) listener(bytes);
     };
-    const started = await startProcess({
-      spawn: setup.spawn,
-      program: PLATFORMS[description.architecture].program,
-      words,
-      ...paths,
-      onEvent,
-      onOutput,
-    });
+    const started = await startProcess({ spawn: setup.spawn, program, words, ...paths, onEvent, onOutput });
     void started.ended.then(() => forget(started));
     running = started;
     // A setting that is not persistent applies to one boot.
@@ -212,12 +204,11 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
 
 /** The firmware with this machine's own variables. @param url the image to boot next; undefined: the variables do not change */
 async function uefiFiles(
-  architecture: MachineDescription['architecture'],
-  folder: string,
+  { description, folder }: Pick<QemuSetup, 'description' | 'folder'>,
   url: string | undefined,
   log: Log,
 ): Promise<FirmwareFiles> {
-  const { code, variables: emptyVariables } = uefiFirmware(architecture);
+  const { code, variables: emptyVariables } = uefiFirmware(description.architecture);
   const variables = join(folder, 'vars.fd');
   if (!existsSync(variables)) await copyFile(emptyVariables, variables);
   if (url !== undefined) {

@@ -13,10 +13,10 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'dnsmasq-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const taskWith = (options: object = {}, mode = 'uefi'): TestTask =>
+const taskWith = (options: object = {}, mode = 'uefi', cpu = 'x86_64'): TestTask =>
   testTask({
     node: {
-      properties: { cpu_arch: 'x86_64', capabilities: `boot_mode:${mode}` },
+      properties: { cpu_arch: cpu, capabilities: `boot_mode:${mode}` },
     },
     ports: [portRecord({ address: MAC }), portRecord({ address: '52:54:00:00:00:02', pxe_enabled: false })],
     options: {
@@ -196,6 +196,18 @@ it.each([
   expect(readdirSync(folder).sort()).toEqual([HOST_FILE, OPTION_FILE]);
 });
 
+// The precedence is Ironic's (deploy_utils.get_ipxe_boot_file).
+it.each([
+  ['aarch64', 'uefi', 'by-mode.efi'],
+  ['aarch64', 'bios', 'by-cpu.efi'],
+  ['x86_64', 'uefi', 'snponly.efi'],
+  ['constructor', 'uefi', 'snponly.efi'],
+  ['', 'bios', 'undionly.kpxe'],
+])('names the boot loader of cpu_arch "%s" with %s: %s', async (cpu, mode, loader) => {
+  const byArch = { 'aarch64-uefi': 'by-mode.efi', aarch64: 'by-cpu.efi' };
+  await ipxeBoot.prepareRamdisk(taskWith({ 'pxe.ipxe_bootfile_name_by_arch': byArch }, mode, cpu).task, {});
+  expect(read(OPTION_FILE)).toContain(`,67,${loader}\n`);
+});
 it('keeps the tag until cleanUp, which tells dnsmasq to ignore the machine', async () => {
   const test = taskWith();
   await ipxeBoot.prepareRamdisk(test.task, {});
