@@ -124,7 +124,7 @@ export const INTERNAL_INFO = {
   abort_unfinished: row<string>({ owner: 'conductor' }),
   /** The lessee is that of the instance. */
   automatic_lessee: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
-  /** `oci_artifact`: `image_source` is the manifest of the image, by its digest. */
+  /** `oci_artifact`: the image is from a container registry. */
   container_image_type: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
   deploy_boot_mode: row<string>({ owner: 'boot', forgotten: ['instance end'] }),
   /** The sizes of a partition image's partitions, as they were deployed. */
@@ -132,9 +132,10 @@ export const INTERNAL_INFO = {
   /** Of an installer, while it is deployed: the template of the kickstart file, and the second stage. */
   ks_template: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
   stage2: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
+  /** The manifest of an image in a registry, by its digest. */
+  image_source: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
   /** The image of the instance is a repository. */
   is_source_a_path: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
-  image_source: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */
   kexec: row<{ readonly kernel: string; readonly told?: true }>({

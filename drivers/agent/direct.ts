@@ -166,7 +166,6 @@ async function ociFacts(task: Task, href: string, download: string): Promise<Ima
   });
   if (image.kind === 'bootc')
     throw invalidParameter(`image_source: ${href} is a bootable container, which the deploy interface direct cannot write to a disk`);
-  await task.saveInternal({ image_source: image.manifest ?? undefined, container_image_type: 'oci_artifact' });
   return { source: { kind: 'blob', blob: image.blob }, facts: image.facts, url: download === 'local' ? undefined : image.url };
 }
 /** With the name of the field. */
@@ -212,7 +211,9 @@ async function prepare(task: Task): Promise<void> {
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
   await task.save({ instance_info: { ...described, image_url: url } });
-  await task.saveInternal({ is_whole_disk_image: !hasPartitions });
+  const manifest = source.kind === 'blob' ? text(facts['oci_image_manifest_url']) : undefined;
+  const container = manifest === undefined ? undefined : 'oci_artifact';
+  await task.saveInternal({ is_whole_disk_image: !hasPartitions, image_source: manifest, container_image_type: container });
   await prepareAgent(task);
 }
 
