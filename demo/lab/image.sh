@@ -6,9 +6,11 @@
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
-# With PARTITION=folder, packaged or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
-# /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bare` has neither, only /etc/default/grub. The system also
-# reports its root partition and its /etc/fstab.
+# If SIGNED is set, its boot loaders for UEFI are Debian's signed shim and GRUB, which Secure Boot accepts; they are in shim-signed and
+# grub-efi-amd64-signed.
+# With PARTITION=folder, packaged, signed or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
+# /boot/efi, `packaged` that of Debian's package, `signed` those of Debian's signed ones; these have GRUB's configuration.
+# `bare` has neither, only /etc/default/grub. The system also reports its root partition and its /etc/fstab.
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
 # If BLS is set, GRUB's configuration for a BIOS is as Fedora's: the command blscfg, and entries of the Boot Loader Specification.
 # Debian packages: see tests/lab/packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils, and e2fsprogs).
@@ -28,6 +30,8 @@ if [ ! -d "$cache/boot" ]; then # Debian's kernel, unpacked, not installed
   mv -T "$work/kernel" "$cache" 2>/dev/null || [ -d "$cache/boot" ]
 fi
 version=$(ls "$cache/lib/modules")
+shim=/usr/lib/shim/shimx64.efi.signed
+signed=/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed
 
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
@@ -72,6 +76,7 @@ done
   echo "image=$image"
   echo "macs=$(cat /sys/class/net/*/address | grep -v '^00:00:00:00:00:00' | tr '\n' ' ')"
   echo "firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
+  mount -t securityfs security /sys/kernel/security 2> /dev/null && echo "lockdown=$(cat /sys/kernel/security/lockdown)"
   echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
   [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
   [ -n "$root" ] && mkdir -p /root && mount -t ext4 -o ro "$root" /root && echo "root=$root" && echo "fstab=$(base64 < /root/etc/fstab | tr -d '\n')"
@@ -103,6 +108,7 @@ if [ -n "${PARTITION:-}" ]; then
   fi
   grub=/usr/lib/grub/x86_64-efi/monolithic/grubx64.efi
   case $PARTITION in
+    signed) install -D -m 644 "$shim" "$tree$shim"; install -D -m 644 "$signed" "$tree$signed" ;;
     folder) install -D -m 644 "$grub" "$tree/boot/efi/EFI/debian/grubx64.efi"; install -D -m 644 "$grub" "$tree/boot/efi/EFI/BOOT/BOOTX64.EFI" ;;
     *) install -D -m 644 "$grub" "$tree$grub" ;;
   esac
@@ -156,7 +162,15 @@ if [ -n "${BLS:-}" ]; then
       'grub_arg --unrestricted' 'grub_class fedora' | mcopy -i "$fat" - "::/loader/entries/$id-${entry%:*}.conf"
   done
 fi
-mcopy -i "$fat" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
+if [ -n "${SIGNED:-}" ]; then
+  mmd -i "$fat" ::/EFI/debian
+  mcopy -i "$fat" "$shim" ::/EFI/BOOT/BOOTX64.EFI
+  mcopy -i "$fat" "$signed" ::/EFI/BOOT/grubx64.efi
+  # This GRUB has its prefix in itself.
+  mcopy -i "$fat" "$work/grub.cfg" ::/EFI/debian/grub.cfg
+else
+  mcopy -i "$fat" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
+fi
 case $out in
   *.qcow2) qemu-img convert -f raw -O qcow2 -c "$raw" "$out" ;;
   *) cp --sparse=always "$raw" "$out" ;;

@@ -31,6 +31,15 @@ const OVMF: readonly FirmwareFiles[] = [
   { code: '/usr/share/edk2/ovmf/OVMF_CODE.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.fd' },
   { code: '/usr/share/edk2/x64/OVMF_CODE.4m.fd', variables: '/usr/share/edk2/x64/OVMF_VARS.4m.fd' },
 ];
+/** OVMF with Secure Boot, and variables with the keys of Microsoft, which sign the boot loaders of distributions. */
+const SECURE_OVMF: readonly FirmwareFiles[] = [
+  { code: '/usr/share/OVMF/OVMF_CODE_4M.secboot.fd', variables: '/usr/share/OVMF/OVMF_VARS_4M.ms.fd' },
+  { code: '/usr/share/edk2/ovmf/OVMF_CODE.secboot.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.secboot.fd' },
+];
+/** Undefined: the host has no such firmware. */
+export const secureFirmware = (files: readonly FirmwareFiles[] = SECURE_OVMF): FirmwareFiles | undefined =>
+  files.find(({ code, variables }) => existsSync(code) && existsSync(variables));
+
 /** @throws an Error when there is none */
 export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFiles {
   const found = files.find(({ code, variables }) => existsSync(code) && existsSync(variables));

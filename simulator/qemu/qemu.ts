@@ -12,11 +12,11 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
 import type { MachineDescription } from '../hardware/description';
-import { qemuArguments, type QemuCommand } from './arguments';
+import { qemuArguments, type QemuCommand, type UefiFiles } from './arguments';
 import type { QemuNetwork } from './network';
 import { killOrphan, startProcess, type QemuProcess, type Spawn } from './process';
-import { uefiFirmware, type FirmwareFiles } from './programs';
-import { withHttpBoot } from './uefi-variables';
+import { secureFirmware, uefiFirmware } from './programs';
+import { withHttpBoot, withSecureBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 
@@ -44,6 +44,8 @@ export interface FirmwareStart {
   readonly cdFile?: string | undefined;
   /** The image of UEFI HTTP boot; absent: the one that DHCP names. */
   readonly httpBootUri?: string | undefined;
+  /** Whether UEFI Secure Boot is in force; absent: the firmware has none. */
+  readonly secureBoot?: boolean | undefined;
 }
 interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
@@ -79,9 +81,10 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
 
   const start = async (): Promise<void> => {
     const used = boot;
-    const { cdFile, httpBootUri } = (await setup.starts?.()) ?? {};
+    const { cdFile, httpBootUri, secureBoot } = (await setup.starts?.()) ?? {};
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
     const isUefi = (used.mode ?? description.mode) === 'uefi';
+    const uefi = isUefi ? await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log) : undefined;
     const words = qemuArguments({
       machine: description,
       vendor,
@@ -94,7 +97,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       consoleFile,
       pidFile,
       screenSocket: setup.screenSocket,
-      uefi: isUefi ? await uefiFiles(folder, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
+      uefi,
       ...authorities,
       cdFile,
     });
@@ -197,17 +200,25 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
   return files;
 }
 
-/** The firmware with this machine's own variables. @param url the image to boot next; undefined: the variables do not change */
-async function uefiFiles(folder: string, url: string | undefined, log: Log): Promise<FirmwareFiles> {
-  const { code, variables: emptyVariables } = uefiFirmware();
-  const variables = join(folder, 'vars.fd');
-  if (!existsSync(variables)) await copyFile(emptyVariables, variables);
-  if (url !== undefined) {
-    const changed = withHttpBoot(await readFile(variables), url);
-    if (changed) await writeFile(variables, changed);
-    else log.warn('the variables of the firmware have no room for the URL of UEFI HTTP boot');
-  }
-  return { code, variables };
+/**
+ * The firmware with this machine's own variables.
+ * @param url the image to boot next; undefined: the firmware's own order
+ * @param secureBoot whether Secure Boot is in force; undefined: firmware without it
+ * @throws an Error for a host whose firmware has no Secure Boot
+ */
+async function uefiFiles(folder: string, url: string | undefined, secureBoot: boolean | undefined, log: Log): Promise<UefiFiles> {
+  const secure = secureBoot === undefined ? undefined : secureFirmware();
+  if (secureBoot && !secure) throw new Error('the UEFI firmware of this host has no Secure Boot: it is in the Debian package ovmf');
+  const { code, variables: original } = secure ?? uefiFirmware();
+  const variables = join(folder, secure ? 'secure-vars.fd' : 'vars.fd');
+  if (!existsSync(variables)) await copyFile(original, variables);
+  const before = await readFile(variables);
+  const switched = secure ? withSecureBoot(before, secureBoot!) : before;
+  if (switched === undefined) throw new Error('the variables of the firmware have no room for the setting of Secure Boot');
+  const changed = url === undefined ? switched : withHttpBoot(switched, url);
+  if (changed === undefined) log.warn('the variables of the firmware have no room for the URL of UEFI HTTP boot');
+  await writeFile(variables, changed ?? switched);
+  return { code, variables, isSecure: secure !== undefined };
 }
 
 /** Runs actions one after the other, since IPMI, Redfish and the guest may request actions at the same time. */
