@@ -4,10 +4,13 @@
  */
 import type { Options } from '../config/options';
 import { macLists, type MacListOptions, type MacLists } from '../wire/mac-lists';
-import type { ServedBoot } from '../model/records';
+import type { BootMethod, ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 
-type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
+type FilterOptions = Pick<
+  Options,
+  'boot.dhcp_unknown_macs' | 'boot.discovery_boot_interface' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'
+> &
   MacListOptions;
 export interface PxeFilter {
   /** Whether unknown machines are discovered. */
@@ -15,12 +18,15 @@ export interface PxeFilter {
   /** Inspect interfaces whose nodes boot the reporting ramdisk while they are inspected. */
   readonly inspectInterfaces: readonly string[];
   readonly lists: MacLists;
+  /** How machines without a boot record boot the reporting ramdisk. */
+  readonly reportsBy: BootMethod;
 }
 /** Throws an Error for the operator. */
 export const pxeFilter = (options: FilterOptions): PxeFilter => ({
   discovers: (options['boot.dhcp_unknown_macs'] ?? (options['auto_discovery.enabled'] ? 'discover' : 'ignore')) === 'discover',
   inspectInterfaces: options['pxe_filter.supported_inspect_interfaces'],
   lists: macLists(options),
+  reportsBy: options['boot.discovery_boot_interface'],
 });
 
 /** A machine without a boot record may boot the agent, which reports its inventory to the API or to the introspection service. */

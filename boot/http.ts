@@ -32,6 +32,7 @@ import { byArchitecture } from './architectures';
 import { askingScript, BUILD_QUERY, fallbackUrl, ipxeScript, nothingScript, refusingScript, START_QUERY, startScript } from './ipxe';
 import { openMedium } from './media';
 import { readable } from './composed-files';
+import { GRUB_START, grubConfig, pxeName } from './pxe';
 import { silentBootRequests, type BootRequestLog } from './requests';
 
 type HttpBootOptions = Pick<
@@ -202,6 +203,13 @@ function createAnswer({
     return sendScript(response, reachable(request, templates.ipxe(choice.boot, httpUrl()) ?? own()));
   };
 
+  const grub = async (request: IncomingMessage, response: ServerResponse, mac: string): Promise<number | undefined> => {
+    const boot = await files.recordFor(mac, 'HTTP');
+    if (boot) return sendScript(response, reachable(request, (await templates.pxe('grub', boot)) ?? grubConfig(boot)));
+    refuse(response, 404, `Nothing to boot for ${mac}`);
+    return undefined;
+  };
+
   const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
     const opened = await files.open(token, name, 'HTTP');
     if (!opened) {
@@ -235,6 +243,8 @@ function createAnswer({
     if (mac !== undefined) return script(request, response, mac.toLowerCase().replaceAll('-', ':'));
     const [, secret, name] = BOOT.exec(path) ?? [];
     if (secret !== undefined) return bootFile(request, response, secret.toLowerCase(), name!);
+    const asked = pxeName(path);
+    if (asked?.kind === 'grub') return grub(request, response, asked.mac);
     const token = MEDIUM.exec(path)?.[1];
     if (token !== undefined && !servesMedia) {
       refuse(response, 403, 'Media are served with TLS only');
@@ -243,6 +253,7 @@ function createAnswer({
     if (token !== undefined) return medium(request, response, token, path);
     const file = await openServedFile(served, path);
     if (file) return sendLocal(request, response, file);
+    if (asked?.kind === 'grub start') return sendScript(response, templates.grubStart() ?? GRUB_START);
     refuse(response, 404, 'Not found');
   };
 }
@@ -451,5 +462,7 @@ export function pathOf(url: string | undefined): string | undefined {
 
 export function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
   const body = `${text}\n`;
-  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+  const length = { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body) };
+  // After a refusal, GRUB waits for the end of the connection.
+  response.writeHead(status, { ...length, connection: 'close', ...headers }).end(body);
 }

@@ -84,7 +84,9 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
       boots.push({ firmware: 'bios', path: ISOLINUX });
     }
     if (iso.bootloader !== undefined) {
-      const pieces = await systemPartition(await opening(iso.bootloader), now);
+      const beside: (readonly [string, CachedFile])[] = [];
+      for (const [name, source] of Object.entries(iso.bootloader_files ?? {})) beside.push([name, await opening(source)]);
+      const pieces = await systemPartition(await opening(iso.bootloader), beside, now);
       sources.set(ESP, pieces);
       files[ESP] = sizeOf(pieces);
       boots.push({ firmware: 'uefi', path: ESP });
@@ -114,20 +116,29 @@ async function whole(file: CachedFile, name: string): Promise<Buffer> {
   return buffer(file.read(0, file.size - 1));
 }
 
-/** An image of an EFI system partition is used as it is; for an EFI program, a partition is generated. */
-async function systemPartition(loader: CachedFile, now: number): Promise<readonly Piece[]> {
+/**
+ * An image of an EFI system partition is used as it is; for an EFI program, a partition is generated.
+ * @param beside further files in the program's folder, by their names
+ */
+async function systemPartition(
+  loader: CachedFile,
+  beside: readonly (readonly [string, CachedFile])[],
+  now: number,
+): Promise<readonly Piece[]> {
   const start = await buffer(loader.read(0, Math.min(loader.size, 4096) - 1));
   const header = start.length > 0x40 && start.toString('latin1', 0, 2) === 'MZ' ? start.readUInt32LE(0x3c) : start.length;
   if (header + 6 > start.length) return [{ at: 0, size: loader.size, from: loader }];
   const name = defaultLoaderName(start.readUInt16LE(header + 4)) ?? 'BOOTX64.EFI';
-  const layout = fatLayout({ label: 'ESP', files: { [`EFI/BOOT/${name}`]: loader.size }, now });
-  const program = layout.files[0]!;
-  const end = program.at + loader.size;
-  return [
+  const sources = new Map([...beside, [name, loader] as const].map(([each, file]) => [`EFI/BOOT/${each}`, file]));
+  const sizes = Object.fromEntries([...sources].map(([path, { size }]) => [path, size]));
+  const layout = fatLayout({ label: 'ESP', files: sizes, now });
+  const files = layout.files.toSorted((one, other) => one.at - other.at);
+  const pieces = [
     { at: 0, size: layout.head.length, from: layout.head },
-    { at: program.at, size: loader.size, from: loader },
-    { at: end, size: layout.size - end, from: Buffer.alloc(layout.size - end) },
+    ...files.map(({ path, at }) => ({ at, size: sources.get(path)!.size, from: sources.get(path)! })),
   ];
+  const end = sizeOf(pieces);
+  return [...pieces, { at: end, size: layout.size - end, from: Buffer.alloc(layout.size - end) }];
 }
 
 const lines = (...all: readonly string[]): Buffer => Buffer.from(`${all.join('\n')}\n`);

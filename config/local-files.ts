@@ -85,6 +85,7 @@ export const BOOT_FILES = [
   ),
   'conductor.bootloader',
   'conductor.bootloader_by_arch',
+  'conductor.bootloader_files',
 ] as const;
 
 /** The values of options, which are texts, lists or dicts. */

@@ -21,7 +21,7 @@ import { ipmiPower } from './ipmi/power';
 import { ipmiConsole } from './ipmi/console';
 import { ipmiBmcOf } from './ipmi/target';
 import { ipmiVendor } from './ipmi/vendor';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot-interfaces/network-boot';
+import { httpBoot, httpIpxeBoot, ipxeBoot, pxeBoot } from './boot-interfaces/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
 import { ironicNetworking } from './network/ironic-networking';
 import { flatNetwork, neutronNetwork } from './network/neutron';
@@ -45,6 +45,7 @@ export const INTERFACES: Interfaces = {
     ipxe: ipxeBoot,
     pxe: pxeBoot,
     'http-ipxe': httpIpxeBoot,
+    http: httpBoot,
     fake: fakeBoot,
     'redfish-virtual-media': redfishVirtualMediaBoot,
     'redfish-https': redfishHttpsBoot,

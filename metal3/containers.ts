@@ -254,7 +254,7 @@ export async function startDnsmasq(
     clock: systemClock,
   });
   if (options['dhcp.dhcp_provider'] === 'none') return () => tftp.stop();
-  const filter = { discovers: true, inspectInterfaces: [], lists };
+  const filter = { discovers: true, inspectInterfaces: [], lists, reportsBy: 'ipxe' as const };
   const reservations = plan.hosts.flatMap(({ mac, address }) => (address === undefined ? [] : [{ mac, address }]));
   const setup = { options, reservations, store: leaseStore(), filter, log, clock: systemClock, random: randomBytes };
   const dhcp = await startDhcp(setup).catch(async (error: unknown) => {

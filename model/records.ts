@@ -83,9 +83,9 @@ export interface NodeRecord extends ResourceRecord, NarrowFields, Omit<NodeField
   /** The fencing number: every reservation raises it. The holder of the lock writes only while the row has its number. */
   readonly lock_fence: number;
 }
-/** A node that was reserved: what its flow needs to know besides, without a query of its own. Absent: not known. */
+/** A node whose reservation was made or written: what its flow needs to know besides, without a query of its own. Absent: not known. */
 export interface HeldNode extends NodeRecord {
-  /** Whether there were default configs, of any node, when it was reserved. */
+  /** Whether there are default configs, of any node. */
   readonly has_default_configs?: boolean;
 }
 /** Columns that only the store writes. */
@@ -251,6 +251,20 @@ export interface ResidentAgent extends Registered {
   readonly seen_at: string | null;
 }
 
+/** The ways to boot from the network, by the names of their boot interfaces. */
+export const BOOT_METHODS = {
+  ipxe: { loader: 'ipxe', byUrl: false },
+  pxe: { loader: 'pxe', byUrl: false },
+  'http-ipxe': { loader: 'ipxe', byUrl: true },
+  http: { loader: 'pxe', byUrl: true },
+} as const satisfies Readonly<Record<string, BootWay>>;
+export type BootMethod = keyof typeof BOOT_METHODS;
+interface BootWay {
+  /** The boot loader: iPXE, or PXELINUX and GRUB. */
+  readonly loader: 'ipxe' | 'pxe';
+  /** Firmware gets the URL of the loader (UEFI HTTP boot) in place of its name on a TFTP server. */
+  readonly byUrl: boolean;
+}
 /**
  * What a machine boots from the network. A driver writes one row for each node. The boot services find it by a MAC address and render it. A
  * known MAC address without a row gets no response: that is the PXE filter.
@@ -265,8 +279,9 @@ export interface BootRecord {
   readonly macs: readonly string[];
   /**
    * `ipxe`: iPXE by TFTP; script, kernel and ramdisk by HTTP. `http-ipxe`: iPXE by HTTP too. `pxe`: PXELINUX or GRUB and all files by TFTP.
+   * `http`: GRUB and all files by HTTP.
    */
-  readonly method: 'pxe' | 'ipxe' | 'http-ipxe';
+  readonly method: BootMethod;
   /** The agent, an instance that runs in memory, an installer, an instance on iSCSI volumes (the node's volume targets), or the local disk. */
   readonly purpose: 'ramdisk' | 'instance' | 'installer' | 'volume' | 'disk';
   /** Kernel arguments. The boot services add `initrd=` and, for the agent, `BOOTIF=`. */
@@ -344,6 +359,8 @@ export type MediumContent =
       readonly ramdisk: string;
       /** UEFI: an image of an EFI system partition, or an EFI program. */
       readonly bootloader?: string;
+      /** Files beside an EFI program: name → source. */
+      readonly bootloader_files?: Readonly<Record<string, string>>;
       /** BIOS: ISOLINUX (or a GRUB for El Torito), and its library. */
       readonly isolinux?: string;
       readonly ldlinux?: string;

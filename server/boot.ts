@@ -38,7 +38,7 @@ function reportBoots(options: Options): ReportBoots | undefined {
     node_uuid: uuid,
     token: uuid,
     macs: [],
-    method: 'ipxe',
+    method: options['boot.discovery_boot_interface'],
     purpose: 'ramdisk',
     kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
     files,

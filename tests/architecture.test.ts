@@ -284,6 +284,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'model/agent/subject',
     'model/rules/agent-token',
+    'model/rules/console-text',
     'model/rules/out-of-service',
     'wire/oci',
     'wire/openstack',

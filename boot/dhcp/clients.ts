@@ -1,5 +1,5 @@
 /** What DHCPv4 and DHCPv6 have in common: a client's machine, its kind, and its boot loader. */
-import type { BootRecord } from '../../model/records';
+import { BOOT_METHODS, type BootMethod } from '../../model/records';
 import { clientArchitecture, type ArchitectureOptions } from '../../wire/dhcp/client-architectures';
 
 /** What the store knows about a MAC address. */
@@ -7,7 +7,7 @@ export interface Machine {
   /** A node has this address. */
   readonly known: boolean;
   /** How the machine is to boot from the network now (boot/discovery.ts); absent: not from the network. */
-  readonly boots?: BootRecord['method'] | undefined;
+  readonly boots?: BootMethod | undefined;
 }
 /** Stored with an offer, so that the following request gets the same answer without a query. */
 export interface Decision {
@@ -27,6 +27,10 @@ export const silence = (reason: string): Silence => ({ kind: 'silence', reason }
 
 /** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
 export type Client = 'pxe' | 'http' | 'ipxe' | 'system';
+
+/** Whether a client gets the URL of PXELINUX or GRUB. Firmware knows one protocol; iPXE knows both. */
+export const usesUrl = (boots: BootMethod, client: Client): boolean =>
+  client === 'http' || (client === 'ipxe' && BOOT_METHODS[boots].byUrl);
 
 /** Names of boot loaders for BIOS mode and UEFI mode. `byArch` has exceptions; its keys are CPU-MODE (`x86_64-bios`) or CPU. */
 export interface Loaders {

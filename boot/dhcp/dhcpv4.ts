@@ -2,6 +2,7 @@
  * Decides the answer to a DHCP packet from the packet, the store's data about its MAC address, and the pool. Does no I/O. Clauses are of
  * RFC 2131 unless another document is named. docs/decisions/0004-dhcp.md says which machines get an answer.
  */
+import { BOOT_METHODS } from '../../model/records';
 import {
   addressToNumber,
   ANY_ADDRESS,
@@ -21,6 +22,7 @@ import {
   loaderFor,
   refusalFor,
   silence,
+  usesUrl,
   type Client,
   type Decision,
   type Loaders,
@@ -92,13 +94,15 @@ function byTftp({ tftpServer: server }: BootPolicy, loader: string): BootFields 
   };
 }
 
+/** UEFI 2.10 §24.7.3.1: the firmware accepts an offer only if its vendor class is HTTPClient. */
+function byHttp({ httpUrl }: BootPolicy, loader: string): BootFields {
+  const { file, options } = named(`${httpUrl}/${loader}`);
+  return { file, options: { ...options, vendorClass: 'HTTPClient' } };
+}
+
 const BOOT_FIELDS: Readonly<Record<Client, (policy: BootPolicy, packet: DhcpPacket) => BootFields>> = {
   pxe: (policy, packet) => byTftp(policy, loaderFor(policy.ipxeLoaders, packet.options)),
-  // UEFI 2.10 §24.7.3.1: the firmware accepts an offer only if its vendor class is HTTPClient.
-  http: (policy, packet) => {
-    const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, packet.options)}`);
-    return { file, options: { ...options, vendorClass: 'HTTPClient' } };
-  },
+  http: (policy, packet) => byHttp(policy, loaderFor(policy.ipxeLoaders, packet.options)),
   // no-pxedhcp: without it iPXE waits two seconds for a proxyDHCP server.
   ipxe: (policy, packet) => {
     const { file, options } = named(scriptUrl(policy.httpUrl, packet.chaddr));
@@ -107,11 +111,12 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: BootPolicy, packet: DhcpPack
   system: () => ({ options: {} }),
 };
 
-/** PXELINUX and GRUB do not depend on the client: iPXE in a ROM loads them as other firmware does. */
-export const bootFieldsFor = (policy: BootPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields =>
-  boots === 'pxe' && client !== 'system'
-    ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
-    : BOOT_FIELDS[client](policy, packet);
+/** Clients load PXELINUX and GRUB by their own protocol. iPXE in a ROM does so as other firmware of the boot interface does. */
+export function bootFieldsFor(policy: BootPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields {
+  if (boots === undefined || client === 'system' || BOOT_METHODS[boots].loader === 'ipxe') return BOOT_FIELDS[client](policy, packet);
+  const loader = loaderFor(policy.pxeLoaders, packet.options);
+  return usesUrl(boots, client) ? byHttp(policy, loader) : byTftp(policy, loader);
+}
 
 /** The address whose subnet a relay asks for (RFC 3527 §3: link selection precedes giaddr); undefined: the packet came without a relay. */
 export const linkOf = ({ options, giaddr }: DhcpPacket): string | undefined =>

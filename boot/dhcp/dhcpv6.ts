@@ -2,6 +2,7 @@
  * Decides the answer to a DHCPv6 message from the message, the store's data about its machine, and the pool. Does no I/O. Clauses are of
  * RFC 8415 unless another document is named. The same machines get an answer as with DHCPv4 (docs/decisions/0004-dhcp.md).
  */
+import { BOOT_METHODS } from '../../model/records';
 import { urlHost } from '../../wire/addresses';
 import {
   codeOf,
@@ -23,6 +24,7 @@ import {
   loaderFor,
   refusalFor,
   silence,
+  usesUrl,
   type Client,
   type Decision,
   type Loaders,
@@ -112,13 +114,13 @@ function bootOptionsFor(policy: Dhcpv6Policy, options: Option6Values, { boots }:
   const asked = { vendorClass: vendorClassOf(options), clientArchitectures: options.clientArchitectures };
   const tftp = (loaders: Loaders): Option6Values => ({ bootFileUrl: `tftp://${urlHost(policy.tftpServer)}/${loaderFor(loaders, asked)}` });
   if (client === 'system' || boots === undefined) return {};
-  if (boots === 'pxe') return tftp(policy.pxeLoaders);
-  if (client === 'pxe') return tftp(policy.ipxeLoaders);
-  if (client === 'ipxe') return { bootFileUrl: scriptUrl(policy.httpUrl, mac) };
-  return {
-    bootFileUrl: `${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, asked)}`,
+  const http = (loaders: Loaders): Option6Values => ({
+    bootFileUrl: `${policy.httpUrl}/${loaderFor(loaders, asked)}`,
     vendorClass: { enterprise: PXE_ENTERPRISE, data: [Buffer.from('HTTPClient')] },
-  };
+  });
+  if (BOOT_METHODS[boots].loader === 'pxe') return (usesUrl(boots, client) ? http : tftp)(policy.pxeLoaders);
+  if (client === 'ipxe') return { bootFileUrl: scriptUrl(policy.httpUrl, mac) };
+  return (client === 'pxe' ? tftp : http)(policy.ipxeLoaders);
 }
 
 type Outcome6 = { readonly kind: 'answer'; readonly message: Dhcpv6Message } | Silence;

@@ -132,7 +132,7 @@ export function createMachineLookup(
     for (const { mac, resolve } of batch) {
       const { known, boots } = choices.get(mac)!;
       if (typeof boots === 'object') requests.note(boots.node_uuid, 'DHCP');
-      resolve({ known, boots: typeof boots === 'string' ? 'ipxe' : boots?.method });
+      resolve({ known, boots: typeof boots === 'string' ? filter.reportsBy : boots?.method });
     }
   }
   async function run(): Promise<void> {

@@ -18,6 +18,7 @@ import { positionOf } from '../steps/step-position';
 import { findStep, stepId } from '../steps/steps';
 import type { Flow } from './flow';
 import { logTail } from './log-tail';
+import { refusedBoot } from './refused-boot';
 
 /** Characters of what the agent and the hardware say in one line. */
 const MAX_FACT = 500;
@@ -128,6 +129,7 @@ async function linesOf(task: NodeTask, flow: Flow, reason: string, late: boolean
     concerns: disk ?? (isLost ? nicOf(task) : undefined),
     waited: late ? waitOf(task) : undefined,
     agent: isLost ? contactOf(task.node, silence) : undefined,
+    'boot loader': isLost ? await refusedBoot(task) : undefined,
     'last boot requests': isLost ? await bootsOf(task) : undefined,
     refused: isLost ? await refusalOf(task, task.node.provision_updated_at) : undefined,
     logs: stored ?? noLogs,

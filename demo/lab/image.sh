@@ -6,9 +6,11 @@
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
 # OUT.sha256. The disk has an MBR with one FAT partition (type EF).
-# With PARTITION=folder, packaged, bls or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for UEFI in
-# /boot/efi, `packaged` that of Debian's package; both have GRUB's configuration. `bls` has that of Fedora, which reads the entries of the
-# Boot Loader Specification. `bare` has neither, only /etc/default/grub. The system also
+# If SIGNED is set, its boot loaders for UEFI are Debian's signed shim and GRUB, which Secure Boot accepts; they are in shim-signed and
+# grub-efi-amd64-signed.
+# With PARTITION=folder, packaged, signed, bls or bare it is a partition image: an ext4 file system with kernel and ramdisk. `folder` has GRUB for
+# UEFI in /boot/efi, `packaged` that of Debian's package, `signed` those of Debian's signed ones; these have GRUB's configuration. `bls` has
+# that of Fedora, which reads the entries of the Boot Loader Specification. `bare` has neither, only /etc/default/grub. The system also
 # reports its root partition and its /etc/fstab.
 # If MDADM is the path of mdadm's program, the image starts arrays of disks first, and reports those that it sees.
 # ARCH=aarch64 makes an image for machines of that architecture, which boots from UEFI. Its kernel and programs are those that
@@ -36,6 +38,8 @@ if [ ! -d "$cache/boot" ]; then # Debian's kernel, unpacked, not installed
   mv -T "$work/kernel" "$cache" 2>/dev/null || [ -d "$cache/boot" ]
 fi
 version=$(ls "$cache/lib/modules")
+shim=/usr/lib/shim/shimx64.efi.signed
+signed=/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed
 
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
@@ -80,6 +84,7 @@ done
   echo "image=$image"
   echo "macs=$(cat /sys/class/net/*/address | grep -v '^00:00:00:00:00:00' | tr '\n' ' ')"
   echo "firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
+  mount -t securityfs security /sys/kernel/security 2> /dev/null && echo "lockdown=$(cat /sys/kernel/security/lockdown)"
   echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
   [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
   [ -n "$root" ] && mkdir -p /root && mount -t ext4 -o ro "$root" /root && echo "root=$root" && echo "fstab=$(base64 < /root/etc/fstab | tr -d '\n')"
@@ -128,6 +133,7 @@ if [ -n "${PARTITION:-}" ]; then
   esac
   grub=/usr/lib/grub/$grub_efi/monolithic/$grub_program
   case $PARTITION in
+    signed) install -D -m 644 "$shim" "$tree$shim"; install -D -m 644 "$signed" "$tree$signed" ;;
     folder) install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/debian/$grub_program"; install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/BOOT/$efi" ;;
     *) install -D -m 644 "$sysroot$grub" "$tree$grub" ;;
   esac
@@ -173,7 +179,15 @@ if [ -n "${BLS:-}" ]; then
   loader_entries "$work/bls" /vmlinuz /initrd "console=ttyS0 quiet panic=-1 image=$name report=$url"
   mcopy -s -i "$fat" "$work/bls/grub2" "$work/bls/loader" ::/
 fi
-mcopy -i "$fat" "$work/$efi" "::/EFI/BOOT/$efi"
+if [ -n "${SIGNED:-}" ]; then
+  mmd -i "$fat" ::/EFI/debian
+  mcopy -i "$fat" "$shim" ::/EFI/BOOT/BOOTX64.EFI
+  mcopy -i "$fat" "$signed" ::/EFI/BOOT/grubx64.efi
+  # This GRUB has its prefix in itself.
+  mcopy -i "$fat" "$work/grub.cfg" ::/EFI/debian/grub.cfg
+else
+  mcopy -i "$fat" "$work/$efi" "::/EFI/BOOT/$efi"
+fi
 case $out in
   *.qcow2) qemu-img convert -f raw -O qcow2 -c "$raw" "$out" ;;
   *) cp --sparse=always "$raw" "$out" ;;

@@ -30,6 +30,8 @@ interface MachineSpecification {
   readonly disks?: number;
   /** The IP version of its UEFI network boot; absent: 4. */
   readonly pxe?: 4 | 6;
+  /** Whether UEFI Secure Boot is in force; absent: its firmware has none. */
+  readonly secureBoot?: boolean;
 }
 /** @internal */
 export interface LabMachine extends QemuMachine, MachineSpecification {
@@ -95,6 +97,7 @@ async function makeMachine(lab: Lab, specification: MachineSpecification): Promi
     folder: join(lab.folder, name),
     // The same on all hosts, whatever they support.
     accelerator: 'tcg',
+    starts: async () => ({ secureBoot: specification.secureBoot }),
     network: () => bridgeNetwork([mac], lab.bridge, lab.namespace),
     log: silentLog,
     spawn: (program, words) => lab.start(program, ...words),

@@ -30,6 +30,7 @@ export const isoProperties: Readonly<Record<string, Property>> = {
   },
 };
 
+type Iso = Extract<MediumContent, { readonly kind: 'iso' }>;
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 /** The node's own ISO of this mode. The older key is still valid. */
 const isoOf = ({ node: { driver_info: info } }: Task, mode: RamdiskMode): string | undefined =>
@@ -66,10 +67,16 @@ const firstOf = async (paths: readonly string[]): Promise<string | undefined> =>
   return undefined;
 };
 
+/** What a boot loader such as shim loads from its own folder. */
+async function besideLoader(task: Task): Promise<Pick<Iso, 'bootloader_files'>> {
+  const named = Object.entries(task.options['conductor.bootloader_files']);
+  if (named.length === 0) return {};
+  const files = named.map(async ([name, path]) => [name, await servable(path, true, task)] as const);
+  return { bootloader_files: Object.fromEntries(await Promise.all(files)) };
+}
+
 /** Boot loaders for UEFI and BIOS. Throws InvalidParameterValue when there is none for the machine's boot mode. */
-async function loaders(
-  task: Task,
-): Promise<Partial<Pick<Extract<MediumContent, { readonly kind: 'iso' }>, 'bootloader' | 'isolinux' | 'ldlinux'>>> {
+async function loaders(task: Task): Promise<Partial<Pick<Iso, 'bootloader' | 'bootloader_files' | 'isolinux' | 'ldlinux'>>> {
   const { options, node } = task;
   const own = text(node.driver_info['bootloader']);
   const byArch = options['conductor.bootloader_by_arch'];
@@ -91,7 +98,7 @@ async function loaders(
       `Creating a BIOS bootable ISO image for node ${node.uuid} needs ISOLINUX: [DEFAULT]isolinux_bin (${options['DEFAULT.isolinux_bin']}) is not there`,
     );
   return {
-    ...(bootloader ? { bootloader: await servable(bootloader, own === undefined, task) } : {}),
+    ...(bootloader ? { bootloader: await servable(bootloader, own === undefined, task), ...(await besideLoader(task)) } : {}),
     ...(isolinux === undefined ? {} : { isolinux, ...(ldlinux === undefined ? {} : { ldlinux }) }),
   };
 }

@@ -3,7 +3,7 @@
  * record's method: see BootRecord.method.
  */
 import { Fault } from '../../model/errors';
-import type { BootRecord, JsonObject } from '../../model/records';
+import { BOOT_METHODS, type BootRecord, type JsonObject } from '../../model/records';
 import {
   checkKernelArguments,
   inMemoryImages,
@@ -60,7 +60,7 @@ async function validateInstance(task: Task, method: BootRecord['method']): Promi
     required,
   );
   if (iso) {
-    if (method === 'pxe')
+    if (BOOT_METHODS[method].loader === 'pxe')
       throw new Fault('InvalidParameterValue', {
         message: `The boot interface ${method} cannot boot the ISO image that boot_iso of node ${uuid} names; ipxe and http-ipxe can.`,
       });
@@ -96,7 +96,7 @@ const withoutRamdisks = (files: BootRecord['files'] = {}): BootRecord['files'] =
 
 /** HTTP boot if the machine has such a device, otherwise PXE. */
 function networkDevice(task: Task, method: BootRecord['method']): string {
-  return method === 'http-ipxe' && task.driver.management.bootDevices.includes('uefihttp') ? 'uefihttp' : 'pxe';
+  return BOOT_METHODS[method].byUrl && task.driver.management.bootDevices.includes('uefihttp') ? 'uefihttp' : 'pxe';
 }
 
 /** The instance of a node that is taken over or adopted already runs: the machine is not changed. */
@@ -115,7 +115,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   bootsFromNetwork: true,
   bootsInMemory: true,
   // Only iPXE is an iSCSI initiator.
-  ...(method === 'pxe' ? {} : { bootsVolumes: true }),
+  ...(BOOT_METHODS[method].loader === 'ipxe' ? { bootsVolumes: true } : {}),
   validate: async (task) => {
     if (task.ports.length === 0) {
       throw new Fault('MissingParameterValue', { message: `Node ${task.node.uuid} does not have any port associated with it` });
@@ -209,3 +209,4 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
 export const pxeBoot = networkBoot('pxe');
 export const ipxeBoot = networkBoot('ipxe');
 export const httpIpxeBoot = networkBoot('http-ipxe');
+export const httpBoot = networkBoot('http');

@@ -1,6 +1,6 @@
 /** The DHCP options by which a machine boots from the network, for external DHCP servers. Names and order are Ironic's. */
 import { Fault } from '../../model/errors';
-import type { BootRecord } from '../../model/records';
+import { BOOT_METHODS, type BootRecord } from '../../model/records';
 import { urlHost } from '../../wire/addresses';
 import { bootModeOf } from '../common/boot-settings';
 import type { Task } from '../interfaces';
@@ -31,7 +31,7 @@ function loaderOf(task: Task, method: BootRecord['method']): string {
   const { cpu_arch: arch } = node.properties;
   const cpu = typeof arch === 'string' ? arch : '';
   const [byArch, uefi, bios] =
-    method === 'pxe'
+    BOOT_METHODS[method].loader === 'pxe'
       ? ([options['pxe.pxe_bootfile_name_by_arch'], options['pxe.uefi_pxe_bootfile_name'], options['pxe.pxe_bootfile_name']] as const)
       : ([options['pxe.ipxe_bootfile_name_by_arch'], options['pxe.uefi_ipxe_bootfile_name'], options['pxe.ipxe_bootfile_name']] as const);
   // A user may have set cpu_arch, also to the name of a property of all objects.
@@ -44,8 +44,11 @@ function bootFileOf(task: Task, method: BootRecord['method'], version: IpVersion
   const { options } = task;
   const loader = loaderOf(task, method);
   const server = version === 6 ? (options['DEFAULT.my_ipv6'] ?? options['pxe.tftp_server']) : options['pxe.tftp_server'];
-  const file =
-    method === 'http-ipxe' ? `${options['deploy.http_url']}/${loader}` : version === 6 ? `tftp://${urlHost(server)}/${loader}` : loader;
+  const file = BOOT_METHODS[method].byUrl
+    ? `${options['deploy.http_url']}/${loader}`
+    : version === 6
+      ? `tftp://${urlHost(server)}/${loader}`
+      : loader;
   if (file.length > MAX)
     throw new Fault('InvalidParameterValue', {
       message: 'The resulting boot file or URL length exceeds Neutron limitations. Please explore shorter file names or hostnames.',
@@ -64,7 +67,7 @@ function optionsOf(task: Task, method: BootRecord['method'], hasIpxeTag: boolean
   const script = `${options['deploy.http_url']}/${START_SCRIPT}`;
   const tag = IPXE_TAG[version];
   const boot: readonly (readonly [string, string])[] =
-    method === 'pxe'
+    BOOT_METHODS[method].loader === 'pxe'
       ? [[name, file]]
       : hasIpxeTag
         ? [
@@ -79,7 +82,7 @@ function optionsOf(task: Task, method: BootRecord['method'], hasIpxeTag: boolean
   const rest: readonly (readonly [string, string])[] =
     version === 6
       ? []
-      : method === 'http-ipxe'
+      : BOOT_METHODS[method].byUrl
         ? [[VENDOR_CLASS, 'HTTPClient']]
         : [
             [TFTP_SERVER_NAME, server],

@@ -22,6 +22,7 @@ export const PARTS = {
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/proxy-dhcp': { groups: ['machines', 'image', 'network', 'dhcp'], seconds: 380, namespaces: true },
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
+  'boot/secure-boot': { groups: ['machines', 'image', 'secure-boot'], seconds: 80, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
@@ -46,6 +47,12 @@ export const PARTS = {
   'deployment/oci-references': { groups: ['python', 'registry'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 190 },
   'deployment/resident': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true, rare: true },
+  'deployment/secure-boot': {
+    groups: ['machines', 'ramdisk', 'image', 'network', 'secure-boot'],
+    seconds: 300,
+    namespaces: true,
+    rare: true,
+  },
   'deployment/snapshots': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 400, namespaces: true },
   'deployment/static-addresses': {
     groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent', 'switches'],
@@ -73,7 +80,7 @@ export const PARTS = {
   'disks/disk': { groups: ['image', 'machines'], seconds: 11 },
   'disks/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'disks/erase': { groups: ['machines', 'ramdisk', 'remote-disks'], seconds: 300 },
-  'disks/partition-image': { groups: ['machines', 'ramdisk', 'image'], seconds: 700, rare: true },
+  'disks/partition-image': { groups: ['machines', 'ramdisk', 'image', 'secure-boot'], seconds: 800, rare: true },
   'disks/partition-image-flow': {
     groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'],
     seconds: 500,

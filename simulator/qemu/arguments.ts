@@ -3,13 +3,17 @@ import type { BootSetting } from '../hardware/control';
 import type { MachineDescription } from '../hardware/description';
 import { PLATFORMS, type FirmwareFiles } from './platforms';
 
+export interface UefiFiles extends FirmwareFiles {
+  /** Firmware with Secure Boot: only its own code, in the mode SMM, may write the variables. */
+  readonly isSecure?: boolean;
+}
 export interface QemuCommand {
   readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'architecture' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   readonly vendor: { readonly manufacturer: string; readonly product: string };
   /** The setting of this boot. The caller has chosen the firmware (`uefi`) by its mode. */
   readonly boot: Pick<BootSetting, 'device'>;
   /** UEFI firmware and this machine's variables; absent: BIOS. */
-  readonly uefi?: FirmwareFiles | undefined;
+  readonly uefi?: UefiFiles | undefined;
   /** A file with the certificate authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authoritiesFile?: string;
   readonly accelerator: 'kvm' | 'tcg';
@@ -60,7 +64,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
     '-name',
     value(machine.name),
     '-machine',
-    `${platform.machine},accel=${command.accelerator}${screenless}`,
+    `${platform.machine},accel=${command.accelerator}${uefi?.isSecure ? ',smm=on' : ''}${screenless}`,
     '-cpu',
     platform.cpu,
     '-smp',
@@ -102,6 +106,7 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
           ...(command.authoritiesFile === undefined
             ? []
             : ['-fw_cfg', `name=etc/edk2/https/cacerts,file=${value(command.authoritiesFile)}`]),
+          ...(uefi.isSecure ? ['-global', 'driver=cfi.pflash01,property=secure,value=on'] : []),
           '-drive',
           `if=pflash,format=raw,unit=0,readonly=on,file=${value(uefi.code)}`,
           '-drive',

@@ -10,6 +10,7 @@ import { basicAuthorization } from '../../model/urls';
 import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from '../hardware/description';
 import { startFirmware } from '../hardware/firmware-start';
 import type { Hardware } from '../hardware/hardware';
+import { SECURE_BOOT } from '../hardware/secure-boot';
 import type { HttpClient } from '../http';
 import type { MachineState, SimulatedMachine } from '../machine/machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
@@ -72,7 +73,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     startFirmware(hardware, clock.now());
     const httpBootUri = hardware.get(HTTP_BOOT_URI);
     const cdFile = await cd();
-    return { cdFile, httpBootUri: httpBootUri || undefined };
+    return { cdFile, httpBootUri: httpBootUri || undefined, secureBoot: hardware.get(SECURE_BOOT).inForce ?? false };
   };
   const cd = async (): Promise<string | undefined> => {
     const medium = mediumIn(hardware, 'Cd');

@@ -20,7 +20,12 @@ interface Platform {
   readonly screen: readonly string[];
   /** The drive of the CD, which has the ID cd. */
   readonly cd: readonly string[];
-  readonly firmware: { readonly debian: string; readonly files: readonly FirmwareFiles[] };
+  readonly firmware: {
+    readonly debian: string;
+    readonly files: readonly FirmwareFiles[];
+    /** With Secure Boot, and variables with the keys of Microsoft, which sign the boot loaders of distributions. */
+    readonly secure: readonly FirmwareFiles[];
+  };
 }
 export const PLATFORMS: Readonly<Record<Architecture, Platform>> = {
   x86_64: {
@@ -39,6 +44,10 @@ export const PLATFORMS: Readonly<Record<Architecture, Platform>> = {
         { code: '/usr/share/edk2/ovmf/OVMF_CODE.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.fd' },
         { code: '/usr/share/edk2/x64/OVMF_CODE.4m.fd', variables: '/usr/share/edk2/x64/OVMF_VARS.4m.fd' },
       ],
+      secure: [
+        { code: '/usr/share/OVMF/OVMF_CODE_4M.secboot.fd', variables: '/usr/share/OVMF/OVMF_VARS_4M.ms.fd' },
+        { code: '/usr/share/edk2/ovmf/OVMF_CODE.secboot.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.secboot.fd' },
+      ],
     },
   },
   aarch64: {
@@ -54,6 +63,7 @@ export const PLATFORMS: Readonly<Record<Architecture, Platform>> = {
         { code: '/usr/share/AAVMF/AAVMF_CODE.fd', variables: '/usr/share/AAVMF/AAVMF_VARS.fd' },
         { code: '/usr/share/edk2/aarch64/QEMU_EFI-pflash.raw', variables: '/usr/share/edk2/aarch64/vars-template-pflash.raw' },
       ],
+      secure: [],
     },
   },
 };

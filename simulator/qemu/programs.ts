@@ -20,10 +20,14 @@ function mayUse(path: string, mode: number): boolean {
   }
 }
 
+const present = (files: readonly FirmwareFiles[]): FirmwareFiles | undefined =>
+  files.find(({ code, variables }) => existsSync(code) && existsSync(variables));
+/** Firmware with Secure Boot. Undefined: the host has none for this architecture. */
+export const secureFirmware = (architecture: Architecture): FirmwareFiles | undefined => present(PLATFORMS[architecture].firmware.secure);
 /** Each machine gets its own copy of the file with the variables. @throws an Error when there is none */
 export function uefiFirmware(architecture: Architecture = 'x86_64'): FirmwareFiles {
   const { debian, files } = PLATFORMS[architecture].firmware;
-  const found = files.find(({ code, variables }) => existsSync(code) && existsSync(variables));
+  const found = present(files);
   if (!found) throw new Error(`there is no UEFI firmware for ${architecture} in QEMU: it is in the Debian package ${debian}`);
   return found;
 }

@@ -12,12 +12,12 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
 import type { MachineDescription } from '../hardware/description';
-import { qemuArguments, type QemuCommand } from './arguments';
+import { qemuArguments, type QemuCommand, type UefiFiles } from './arguments';
 import type { QemuNetwork } from './network';
 import { killOrphan, startProcess, type QemuProcess, type Spawn } from './process';
-import { PLATFORMS, type FirmwareFiles } from './platforms';
-import { uefiFirmware } from './programs';
-import { withHttpBoot } from './uefi-variables';
+import { PLATFORMS } from './platforms';
+import { secureFirmware, uefiFirmware } from './programs';
+import { withHttpBoot, withSecureBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 
@@ -48,6 +48,8 @@ export interface FirmwareStart {
   readonly cdFile?: string | undefined;
   /** The image of UEFI HTTP boot; absent: the one that DHCP names. */
   readonly httpBootUri?: string | undefined;
+  /** Whether UEFI Secure Boot is in force; absent: the firmware has none. */
+  readonly secureBoot?: boolean | undefined;
 }
 interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
@@ -84,9 +86,10 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
 
   const start = async (): Promise<void> => {
     const used = boot;
-    const { cdFile, httpBootUri } = (await setup.starts?.()) ?? {};
+    const { cdFile, httpBootUri, secureBoot } = (await setup.starts?.()) ?? {};
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
     const isUefi = description.architecture !== 'x86_64' || (used.mode ?? description.mode) === 'uefi';
+    const uefi = isUefi ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log) : undefined;
     const words = qemuArguments({
       machine: description,
       vendor,
@@ -99,7 +102,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       consoleFile,
       pidFile,
       screenSocket: setup.screenSocket,
-      uefi: isUefi ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, log) : undefined,
+      uefi,
       ...authorities,
       cdFile,
     });
@@ -202,21 +205,30 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
   return files;
 }
 
-/** The firmware with this machine's own variables. @param url the image to boot next; undefined: the variables do not change */
+/**
+ * The firmware with this machine's own variables.
+ * @param url the image to boot next; undefined: the firmware's own order
+ * @param secureBoot whether Secure Boot is in force; undefined: firmware without it
+ * @throws an Error for a host whose firmware has no Secure Boot
+ */
 async function uefiFiles(
-  { description, folder }: Pick<QemuSetup, 'description' | 'folder'>,
+  { description: { architecture }, folder }: Pick<QemuSetup, 'description' | 'folder'>,
   url: string | undefined,
+  secureBoot: boolean | undefined,
   log: Log,
-): Promise<FirmwareFiles> {
-  const { code, variables: emptyVariables } = uefiFirmware(description.architecture);
-  const variables = join(folder, 'vars.fd');
-  if (!existsSync(variables)) await copyFile(emptyVariables, variables);
-  if (url !== undefined) {
-    const changed = withHttpBoot(await readFile(variables), url);
-    if (changed) await writeFile(variables, changed);
-    else log.warn('the variables of the firmware have no room for the URL of UEFI HTTP boot');
-  }
-  return { code, variables };
+): Promise<UefiFiles> {
+  const secure = secureBoot === undefined ? undefined : secureFirmware(architecture);
+  if (secureBoot && !secure) throw new Error('the UEFI firmware of this host has no Secure Boot: it is in the Debian package ovmf');
+  const { code, variables: original } = secure ?? uefiFirmware(architecture);
+  const variables = join(folder, secure ? 'secure-vars.fd' : 'vars.fd');
+  if (!existsSync(variables)) await copyFile(original, variables);
+  const before = await readFile(variables);
+  const switched = secure ? withSecureBoot(before, secureBoot!) : before;
+  if (switched === undefined) throw new Error('the variables of the firmware have no room for the setting of Secure Boot');
+  const changed = url === undefined ? switched : withHttpBoot(switched, url);
+  if (changed === undefined) log.warn('the variables of the firmware have no room for the URL of UEFI HTTP boot');
+  await writeFile(variables, changed ?? switched);
+  return { code, variables, isSecure: secure !== undefined };
 }
 
 /** Runs actions one after the other, since IPMI, Redfish and the guest may request actions at the same time. */

@@ -203,6 +203,22 @@ describe('iPXE scripts', () => {
   });
 });
 
+describe('configuration of GRUB', () => {
+  it.each([
+    ['/grub/grub.cfg', 200, 'source /$net_default_mac.conf\n'],
+    ['/grub.cfg', 200, 'source /$net_default_mac.conf\n'],
+    [`/grub/grub.cfg-01-${MAC.replaceAll(':', '-')}`, 200, `linux /boot/${TOKEN}/kernel 'a=1'`],
+    [`/${MAC}.conf`, 200, `initrd /boot/${TOKEN}/ramdisk`],
+    [`/${KNOWN}.conf`, 404, `Nothing to boot for ${KNOWN}`],
+    // GRUB would wait for the end of the connection.
+    ['/grub/x86_64-efi/fs.lst', 404, 'Not found'],
+  ])('%s: %d', async (path, status, text) => {
+    const answer = await get(path, { connection: 'keep-alive' });
+    expect([answer.status, answer.headers.connection]).toEqual([status, status === 200 ? 'keep-alive' : 'close']);
+    expect(answer.body.toString()).toContain(text);
+  });
+});
+
 describe('iPXE scripts for volumes', () => {
   const properties = { target_iqn: 'iqn.2017-08.org.example:v', target_lun: 0, auth_username: 'u', auth_password: 'a secret' };
   beforeEach(() => {

@@ -92,6 +92,15 @@ describe('CD image', () => {
     expect(image.includes('BOOTX64 EFI')).toBe(false);
     expect(image[0x8801 - 1]).toBe(0);
   });
+  it('has further files beside an EFI program, in the same folder', async () => {
+    const image = await whole(
+      iso({ bootloader: 'grub.efi', bootloader_files: { 'grubx64.efi': 'ldlinux.c32', 'MokManager.efi': 'isolinux.bin' } }),
+    );
+    for (const name of ['grub.efi', 'ldlinux.c32', 'isolinux.bin']) expect(image.includes(sources[name]!)).toBe(true);
+    expect(image.includes('BOOTX64 EFI')).toBe(true);
+    // A long name, in pieces of UTF-16.
+    expect(image.includes(Buffer.from('grubx', 'utf16le'))).toBe(true);
+  });
   it('with network data has the label config-2', async () => {
     const image = await whole(iso({ isolinux: 'isolinux.bin', files: { 'openstack/latest/network_data.json': '{"links": []}' } }));
     expect(image.toString('latin1', 0x8028, 0x8028 + 8)).toBe('config-2');
@@ -105,12 +114,15 @@ describe('CD image', () => {
     expect(image.includes(Buffer.concat([sources['ramdisk']!, Buffer.alloc(1), archive]))).toBe(true);
     expect(image.toString('latin1').split('the authority')).toHaveLength(3);
   });
-  it.each([{ kernel: 'no' }, { ramdisk: 'no' }, { bootloader: 'no' }, { isolinux: 'no' }])(
-    'fails without the source %j',
-    async (lacking) => {
-      await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);
-    },
-  );
+  it.each([
+    { kernel: 'no' },
+    { ramdisk: 'no' },
+    { bootloader: 'no' },
+    { isolinux: 'no' },
+    { bootloader: 'grub.efi', bootloader_files: { a: 'no' } },
+  ])('fails without the source %j', async (lacking) => {
+    await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);
+  });
 });
 
 it('a medium of kind "image" is served unchanged', async () => {

@@ -11,7 +11,7 @@ import {
 } from '../../drivers/common/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
 import type { ManagementInterface, Task } from '../../drivers/interfaces';
-import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot-interfaces/network-boot';
+import { httpBoot, httpIpxeBoot, ipxeBoot } from '../../drivers/boot-interfaces/network-boot';
 import { redfishHttpsBoot } from '../../drivers/boot-interfaces/virtual-media-boot';
 import { fakeDeploy } from '../../drivers/fake/fake';
 import { noopManagement } from '../../drivers/noop';
@@ -441,14 +441,16 @@ describe('ipxe: prepareRamdisk', () => {
     expect([boots.size, events]).toEqual([0, []]);
   });
   it.each([
-    [['pxe', 'disk'], 'pxe'],
-    [['pxe', 'disk', 'uefihttp'], 'uefihttp'],
-  ])('http-ipxe with the boot devices %j sets %s', async (bootDevices, device) => {
+    ['http-ipxe', httpIpxeBoot, ['pxe', 'disk'], 'pxe'],
+    ['http-ipxe', httpIpxeBoot, ['pxe', 'disk', 'uefihttp'], 'uefihttp'],
+    ['http', httpBoot, ['pxe', 'disk'], 'pxe'],
+    ['http', httpBoot, ['pxe', 'disk', 'uefihttp'], 'uefihttp'],
+  ] as const)('%s with the boot devices %j sets %s', async (method, boot, bootDevices, device) => {
     const told: string[] = [];
     const management = { ...noopManagement, bootDevices, setBootDevice: async (_: unknown, value: string) => void told.push(value) };
     const { task, boots } = testTask({ options: inConfiguration(), driver: { management } });
-    await httpIpxeBoot.prepareRamdisk(task, {});
-    expect([boots.get(NODE_UUID)!.method, told]).toEqual(['http-ipxe', [device]]);
+    await boot.prepareRamdisk(task, {});
+    expect([boots.get(NODE_UUID)!.method, told]).toEqual([method, [device]]);
   });
   it('keeps the image of the boot record when a step reboots during a deployment', async () => {
     const { task, boots } = testTask({ options: inConfiguration() });

@@ -1,12 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from '../../drivers/boot-interfaces/network-boot';
+import { httpBoot, httpIpxeBoot, ipxeBoot, pxeBoot } from '../../drivers/boot-interfaces/network-boot';
 import { agentDeploy } from '../../drivers/agent/deploy';
 import { NODE_UUID, portRecord, testTask, type TestTask } from '../support/task';
 
 const MAC = '52:54:00:00:00:01';
-const BOOT = { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot } as const;
+const BOOT = { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, http: httpBoot } as const;
 const OPTION_FILE = `ironic-${NODE_UUID}.conf`;
 const HOST_FILE = `ironic-${MAC}.conf`;
 let folder: string;
@@ -109,6 +109,12 @@ it.each([
       'tag:TAG,tag:!ipxe6,59,http://10.0.0.1:8080/undionly.kpxe',
       'tag:TAG,tag:ipxe6,59,http://10.0.0.1:8080/boot.ipxe',
     ],
+  ],
+  [
+    'http',
+    'uefi',
+    null,
+    ['tag:TAG,67,http://10.0.0.1:8080/bootx64.efi', 'tag:TAG,60,HTTPClient', 'tag:TAG,59,http://10.0.0.1:8080/bootx64.efi'],
   ],
   [
     'ipxe',

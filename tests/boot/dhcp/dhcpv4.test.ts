@@ -15,6 +15,7 @@ const MACS = {
   boots: '52:54:00:00:00:01',
   idle: '52:54:00:00:00:02',
   unknown: '52:54:00:00:00:03',
+  http: '52:54:00:00:00:09',
   pxe: '52:54:00:00:00:04',
   inspected: '52:54:00:00:00:05',
 } as const;
@@ -54,10 +55,10 @@ function server(
 ) {
   const all = { ...POLICY, ...policy };
   const { store, queries } = dhcpStore({
-    ports: [MACS.boots, MACS.idle, MACS.pxe, MACS.inspected],
+    ports: [MACS.boots, MACS.idle, MACS.pxe, MACS.http, MACS.inspected],
     inspected: [MACS.inspected],
-    boots: [MACS.boots, MACS.pxe],
-    pxe: [MACS.pxe],
+    boots: [MACS.boots, MACS.pxe, MACS.http],
+    methods: { [MACS.pxe]: 'pxe', [MACS.http]: 'http' },
   });
   const lookup = createMachineLookup(store, filter);
   let now = START;
@@ -209,6 +210,11 @@ describe('boot file', () => {
     file: 'http://10.0.0.1:8080/snponly.efi',
     options: { bootFileName: 'http://10.0.0.1:8080/snponly.efi', vendorClass: 'HTTPClient' },
   };
+  const grub = {
+    ...http,
+    file: 'http://10.0.0.1:8080/bootx64.efi',
+    options: { ...http.options, bootFileName: 'http://10.0.0.1:8080/bootx64.efi' },
+  };
   const script = 'http://10.0.0.1:8080/ipxe/52-54-00-00-00-01?buildarch=${buildarch}';
   const ipxe = { siaddr: '0.0.0.0', file: script, options: { bootFileName: script, ipxe: new Map([[176, Buffer.from([1])]]) } };
   const nothing = { siaddr: '0.0.0.0', file: '' };
@@ -243,6 +249,10 @@ describe('boot file', () => {
     ['UEFI of a CPU without its own loader: the loader for UEFI', from('boots', pxe(27)), tftp('snponly.efi')],
     ['an architecture without a name: the loader for UEFI', from('boots', pxe(999)), tftp('snponly.efi')],
     ['a BIOS with the method pxe: the loader by CPU and boot mode', from('pxe', pxe(0)), tftp('lpxelinux.0')],
+    ['firmware with HTTP boot with the method pxe: GRUB by HTTP', sent('ovmfHttpDiscover', 'pxe'), grub],
+    ['firmware with HTTP boot with the method http: GRUB by HTTP', sent('ovmfHttpDiscover', 'http'), grub],
+    ['OVMF with PXE with the method http: GRUB by TFTP', sent('ovmfPxeDiscover', 'http'), tftp('bootx64.efi')],
+    ['iPXE in a ROM with the method http: PXELINUX by HTTP', sent('ipxeRomDiscover', 'http'), { file: 'http://10.0.0.1:8080/lpxelinux.0' }],
     ['iPXE in a ROM with the method pxe: PXELINUX', sent('ipxeRomDiscover', 'pxe'), tftp('lpxelinux.0')],
     ['UEFI with the method pxe: GRUB', sent('ovmfPxeDiscover', 'pxe'), tftp('bootx64.efi')],
     ['UEFI on arm64 with the method pxe: GRUB of this CPU', from('pxe', pxe(11)), tftp('grubaa64.efi')],
@@ -523,6 +533,14 @@ describe('createMachineLookup', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await expect(broken('a')).rejects.toThrow('gone');
   });
+  it.each(['ipxe', 'pxe', 'http-ipxe', 'http'] as const)(
+    'boots unknown machines by [boot]discovery_boot_interface = %s',
+    async (method) => {
+      const { store } = dhcpStore({ ports: [], boots: [] });
+      const filter = filterWith({ 'auto_discovery.enabled': true, 'boot.discovery_boot_interface': method });
+      expect(await createMachineLookup(store, filter)(MACS.unknown)).toEqual({ known: false, boots: method });
+    },
+  );
   it('finds a boot record for a MAC address that no port has', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
     expect(await createMachineLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });

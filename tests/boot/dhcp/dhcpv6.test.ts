@@ -139,6 +139,8 @@ describe('boot file', () => {
     ['firmware with HTTP boot', BOOTS, HTTP, 'http://[fd00:77::1]:8080/snponly.efi'],
     ['iPXE', BOOTS, IPXE, 'http://[fd00:77::1]:8080/ipxe/52-54-00-aa-00-01?buildarch=${buildarch}'],
     ['firmware with the method pxe', { known: true, boots: 'pxe' }, PXE, 'tftp://[fd00:77::1]/bootx64.efi'],
+    ['firmware with TFTP with the method http', { known: true, boots: 'http' }, PXE, 'tftp://[fd00:77::1]/bootx64.efi'],
+    ['firmware with HTTP boot with the method http', { known: true, boots: 'http' }, HTTP, 'http://[fd00:77::1]:8080/bootx64.efi'],
     ['an operating system', BOOTS, {}, undefined],
     ['an operating system without a boot record', IDLE, {}, undefined],
   ])('of %s is the expected URL', async (_, machine, options, url) => {

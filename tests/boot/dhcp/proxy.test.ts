@@ -26,7 +26,7 @@ const NEAR: ProxySubnet = {
 const FAR: ProxySubnet = { interface: undefined, policy: { ...NEAR.policy, network: addressToNumber('10.9.0.0') } };
 const lookupWith = (filter = filterWith()) =>
   createMachineLookup(
-    dhcpStore({ ports: [MACS.boots, MACS.idle, MACS.grub], boots: [MACS.boots, MACS.grub], pxe: [MACS.grub] }).store,
+    dhcpStore({ ports: [MACS.boots, MACS.idle, MACS.grub], boots: [MACS.boots, MACS.grub], methods: { [MACS.grub]: 'pxe' } }).store,
     filter,
   );
 const template = decode(PACKETS.udhcpcDiscover) as DhcpPacket;

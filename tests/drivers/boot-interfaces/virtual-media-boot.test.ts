@@ -197,6 +197,13 @@ describe('ramdisk', () => {
     expect(events[0]).toBe('power: power off');
     expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Once' });
   });
+  it('gives the CD image what the boot loader loads from its folder', async () => {
+    const { task, media } = bench({ options: { 'conductor.bootloader_files': { 'grubx64.efi': join(folder, 'kernel') } } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect(contentOf(media, 'boot')).toMatchObject({ bootloader_files: { 'grubx64.efi': join(folder, 'kernel') } });
+    const { task: wrong } = bench({ options: { 'conductor.bootloader_files': { 'grubx64.efi': join(folder, 'none') } } });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(wrong, {})).rejects.toMatchObject({ name: 'InvalidParameterValue' });
+  });
   it('uses external_http_url for the image and external_callback_url for the API', async () => {
     const { task, media } = bench({
       info: { ...KERNEL, external_http_url: 'http://outside:1/' },

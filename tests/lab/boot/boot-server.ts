@@ -35,8 +35,8 @@ async function main(): Promise<void> {
   const macs = boots.flatMap((boot) => boot.macs);
   const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
   const byToken = async (token: string): Promise<ServedBoot | undefined> => boots.find((boot) => boot.token === token);
-  const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
-  const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
+  const methods = Object.fromEntries(boots.flatMap((boot) => boot.macs.map((mac) => [mac, boot.method])));
+  const known = dhcpStore({ ports: macs, boots: macs, methods }).store;
   const store = { ...known, boots: { ...find, byToken } } as unknown as Store;
   const common = { store, filter: filterWith(), log, clock: systemClock, glance: servicesOf().glance, random: randomBytes };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };

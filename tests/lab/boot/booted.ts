@@ -11,9 +11,14 @@ import type { BootServerSetup } from './boot-server';
 
 const run = promisify(execFile);
 
-/** Prints the kernel's command line. */
-const INIT =
-  '#!/bin/busybox sh\n/bin/busybox mount -t proc proc /proc\necho "REACHED $(/bin/busybox cat /proc/cmdline) END"\n/bin/busybox sleep 1000\n';
+/** Prints the kernel's command line, and its lockdown where it has one. */
+const INIT = `#!/bin/busybox sh
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox mount -t securityfs securityfs /sys/kernel/security
+echo "REACHED $(/bin/busybox cat /proc/cmdline /sys/kernel/security/lockdown | /bin/busybox tr '\\n' ' ') END"
+/bin/busybox sleep 1000
+`;
 /** What the console of a machine has when it runs the ramdisk. */
 export const REACHED = /REACHED [^\n]* END/;
 
@@ -33,7 +38,7 @@ export async function bootedFiles(folder: string): Promise<{ readonly kernel: st
   const tree = join(folder, 'ramdisk');
   const ramdisk = join(folder, 'ramdisk.gz');
   mkdirSync(join(tree, 'bin'), { recursive: true });
-  mkdirSync(join(tree, 'proc'));
+  for (const folder of ['proc', 'sys']) mkdirSync(join(tree, folder));
   writeFileSync(join(tree, 'init'), INIT, { mode: 0o755 });
   await run('bash', ['-c', 'cp /bin/busybox "$0/bin/" && cd "$0" && find . | cpio --quiet -o -H newc | gzip > "$1"', tree, ramdisk]);
   return { kernel: await kernel(folder), ramdisk };

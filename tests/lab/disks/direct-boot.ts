@@ -10,15 +10,24 @@ import { until } from '../../../demo/lab/machines';
 import { diskFile, PATIENCE } from './disk-machine';
 
 export type Firmware = 'uefi' | 'bios';
-const OVMF = '/usr/share/OVMF/OVMF_CODE_4M.fd';
+/** Firmware of UEFI: its code, and the variables that it begins with. */
+const OVMF = {
+  uefi: ['OVMF_CODE_4M.fd', 'OVMF_VARS_4M.fd'],
+  'uefi with secure boot': ['OVMF_CODE_4M.secboot.fd', 'OVMF_VARS_4M.ms.fd'],
+} as const;
+type SystemFirmware = 'bios' | keyof typeof OVMF;
 
 /** QEMU's arguments for the firmware, which remembers its boot entries in the folder. */
-export function firmwareArguments(firmware: Firmware, place: string): readonly string[] {
+export function firmwareArguments(firmware: SystemFirmware, place: string): readonly string[] {
   if (firmware === 'bios') return [];
-  const variables = join(place, 'vars.fd');
-  if (!existsSync(variables)) copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
+  const [code, original] = OVMF[firmware].map((name) => join('/usr/share/OVMF', name)) as [string, string];
+  const isSecure = firmware !== 'uefi';
+  const variables = join(place, isSecure ? 'secure-vars.fd' : 'vars.fd');
+  if (!existsSync(variables)) copyFileSync(original, variables);
   const file = (path: string, more: string) => ['-drive', `if=pflash,format=raw,file=${path}${more}`];
-  return [...file(OVMF, ',readonly=on'), ...file(variables, '')];
+  // Only the firmware's own code, in the mode SMM, may write the variables.
+  const smm = isSecure ? ['-machine', 'smm=on', '-global', 'driver=cfi.pflash01,property=secure,value=on'] : [];
+  return [...smm, ...file(code, ',readonly=on'), ...file(variables, '')];
 }
 
 /** A config drive, made in the folder: base64 of the gzipped volume. */
@@ -34,7 +43,7 @@ export interface Reports {
   /** Where the image of demo/lab/image.sh sends its report, from QEMU's own network. */
   readonly url: string;
   /** Starts a machine with these disks (name → QEMU's device), and returns what its system reports. */
-  boot(firmware: Firmware, place: string, disks: Readonly<Record<string, string>>): Promise<string>;
+  boot(firmware: SystemFirmware, place: string, disks: Readonly<Record<string, string>>): Promise<string>;
   close(): Promise<void>;
 }
 export async function startReports(): Promise<Reports> {

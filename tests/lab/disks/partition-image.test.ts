@@ -1,4 +1,7 @@
-/** Partition images by the agent in its ramdisk: systems that boot by BIOS and by UEFI, and an ephemeral partition that a rebuild preserves. */
+/**
+ * Partition images by the agent in its ramdisk: systems that boot by BIOS, by UEFI and by UEFI with Secure Boot, and an ephemeral partition that
+ * a rebuild preserves.
+ */
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +19,7 @@ jest.setTimeout(3_600_000);
 const [MiB, GiB] = [2 ** 20, 2 ** 30];
 const DISK = { vda: ['virtio-blk-pci,drive=vda,serial=DISK-a'] };
 /** What the image has of boot loaders (demo/lab/image.sh) → its file. */
-const KINDS = { packaged: 'packaged.qcow2', folder: 'folder.raw', bls: 'bls.raw', bare: 'bare.raw' } as const;
+const KINDS = { packaged: 'packaged.qcow2', folder: 'folder.raw', bls: 'bls.raw', bare: 'bare.raw', signed: 'signed.raw' } as const;
 type Kind = keyof typeof KINDS;
 let folder: string;
 let configDrive: string;
@@ -245,4 +248,15 @@ describe.each<[Firmware, 'gpt' | 'msdos', Kind, Kind, readonly (readonly [number
     expect(report).toContain(`root=/dev/vda${table.length}\n`);
     expect(hash()).toBe(before);
   });
+});
+
+it('uefi with Secure Boot, gpt: an image with the packages of signed boot loaders', async () => {
+  const place = newPlace('secure');
+  const { written, installed } = await deploy(place, { firmware: 'uefi', label: 'gpt', kind: 'signed' });
+  expect(written).toMatchObject(succeeded);
+  expect(installed).toMatchObject(succeeded);
+  const report = await reports.boot('uefi with secure boot', place, { vda: 'virtio-blk-pci,drive=vda' });
+  expect(report).toContain('image=signed\n');
+  expect(report).toMatch(/^lockdown=.*\[integrity\]/m);
+  expect(report).toContain('root=/dev/vda5\n');
 });

@@ -1,6 +1,6 @@
 import { X509Certificate, randomBytes } from 'node:crypto';
 import { ownCertificate } from '../../../wire/http/certificate';
-import { signatureLists, withHttpBoot } from '../../../simulator/qemu/uefi-variables';
+import { signatureLists, withHttpBoot, withSecureBoot } from '../../../simulator/qemu/uefi-variables';
 
 const STORE_AT = 0x48;
 /** An empty file of edk2: the volume's header, the store's header, and erased flash. */
@@ -36,8 +36,9 @@ it('withHttpBoot sets a boot entry for the URL and BootNext', () => {
 });
 it('withHttpBoot replaces an earlier entry', () => {
   const again = withHttpBoot(withHttpBoot(emptyFile(4096), 'http://10.0.0.1/a')!, 'http://10.0.0.1/b')!;
-  expect(variables(again).map(([name]) => name)).toEqual(['Boot0099', 'BootNext']);
-  expect(variables(again)[0]![1].toString('latin1')).toContain('http://10.0.0.1/b');
+  // BootNext has not changed.
+  expect(variables(again).map(([name]) => name)).toEqual(['BootNext', 'Boot0099']);
+  expect(variables(again)[1]![1].toString('latin1')).toContain('http://10.0.0.1/b');
 });
 it.each([
   ['a full store', emptyFile(200), 'http://10.0.0.1/a'],
@@ -48,6 +49,16 @@ it.each([
   const before = Buffer.from(file);
   expect(withHttpBoot(file, url)).toBeUndefined();
   expect(file).toEqual(before);
+});
+
+it('withSecureBoot switches Secure Boot, and changes nothing that is set already', () => {
+  const valueIn = (file: Buffer): readonly (readonly [string, string])[] =>
+    variables(file).map(([name, data]) => [name, data.toString('hex')]);
+  const on = withSecureBoot(emptyFile(4096), true)!;
+  expect(valueIn(on)).toEqual([['SecureBootEnable', '01']]);
+  expect(withSecureBoot(on, true)).toEqual(on);
+  expect(valueIn(withSecureBoot(on, false)!)).toEqual([['SecureBootEnable', '00']]);
+  expect(withSecureBoot(emptyFile(40), true)).toBeUndefined();
 });
 
 it('signatureLists contains one list for each X.509 certificate', () => {

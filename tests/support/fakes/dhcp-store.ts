@@ -1,5 +1,5 @@
 /** The part of the store that the DHCP service uses, in memory. Ports and boot rows are given by their MAC addresses. */
-import type { ServedBoot, LeaseRecord } from '../../../model/records';
+import type { BootMethod, ServedBoot, LeaseRecord } from '../../../model/records';
 import type { Store } from '../../../store/store';
 import type { DhcpSetup } from '../../../boot/dhcp/service';
 
@@ -10,8 +10,8 @@ export interface DhcpRows {
   readonly inspected?: readonly string[];
   /** MAC addresses that a boot row names. */
   readonly boots: readonly string[];
-  /** Those among them that boot by PXELINUX or GRUB; the others by iPXE. */
-  readonly pxe?: readonly string[];
+  /** How those among them boot that do not boot by the method ipxe. */
+  readonly methods?: Readonly<Record<string, BootMethod>>;
 }
 export interface DhcpStore {
   readonly store: DhcpSetup['store'];
@@ -35,9 +35,7 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
     boots: {
       forMac: async (mac: string) => {
         queries.boots += 1;
-        return rows.boots.includes(mac)
-          ? ({ macs: [mac], method: rows.pxe?.includes(mac) ? 'pxe' : 'ipxe' } as unknown as ServedBoot)
-          : undefined;
+        return rows.boots.includes(mac) ? ({ macs: [mac], method: rows.methods?.[mac] ?? 'ipxe' } as unknown as ServedBoot) : undefined;
       },
     },
     leases: {
