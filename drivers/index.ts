@@ -1,5 +1,6 @@
 /** All interfaces (name in the API → implementation) and hardware types (name → interface names). Nothing registers itself elsewhere. */
 import type { InterfaceKind } from '../model/records';
+import { bootcDeploy } from './agent/bootc';
 import { customAgentDeploy } from './agent/deploy';
 import { agentInspect } from './agent/inspect';
 import { agentPower } from './agent/power';
@@ -55,7 +56,14 @@ export const INTERFACES: Interfaces = {
     'fake-graphical': fakeGraphicalConsole,
     fake: fakeConsole,
   },
-  deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
+  deploy: {
+    direct: directDeploy,
+    ramdisk: ramdiskDeploy,
+    bootc: bootcDeploy,
+    'custom-agent': customAgentDeploy,
+    noop: noopDeploy,
+    fake: fakeDeploy,
+  },
   inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },

@@ -492,6 +492,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent': [
     'model',
     'model/agent',
+    'ramdisk-agent/bootc',
     'ramdisk-agent/disk',
     'ramdisk-agent/erase',
     'ramdisk-agent/inventory',
@@ -506,6 +507,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http',
     'wire/sockets',
   ],
+  'ramdisk-agent/bootc': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system'],
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': [
     'model',

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
 #
-#   ramdisk.sh [OUTDIR]      default .cache/ramdisk; it gets vmlinuz and initrd
+#   ramdisk.sh [--variant podman] [OUTDIR]      default .cache/ramdisk, or .cache/ramdisk-podman; it gets vmlinuz and initrd
+#   --variant podman         with podman, for the deploy interface bootc
 #   ZSTD_CLEVEL              compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
@@ -12,10 +13,17 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
-out=${1:-$project/.cache/ramdisk}
+variant=
+if [ "${1:-}" = --variant ]; then
+  variant=${2:-}
+  [ "$variant" = podman ] || { echo "The variants of the ramdisk are: podman" >&2; exit 1; }
+  shift 2
+fi
+out=${1:-$project/.cache/ramdisk${variant:+-$variant}}
 kernel=$project/.cache/kernel
 multipath=$project/.cache/multipath
 raid=$project/.cache/mdadm
+podman=$project/.cache/podman
 node=$(node -p process.execPath)
 
 missing=
@@ -75,6 +83,23 @@ if [ ! -d "$raid" ]; then
   fi
   mv -T "$work/raid/root" "$raid" 2> /dev/null || [ -d "$raid" ]
 fi
+if [ -n "$variant" ] && [ ! -d "$podman" ]; then
+  apt-cache show podman > /dev/null 2>&1 || apt-get -qq update
+  packages="podman conmon crun"
+  libraries_of() { apt-cache depends "$@" | awk '$1 == "Depends:" && $2 ~ /^lib/ && $2 != "libc6" {print $2}' | sort -u; }
+  # Libraries need others.
+  # shellcheck disable=SC2086,SC2046
+  libraries=$(libraries_of $packages $(libraries_of $packages))
+  mkdir "$work/podman"
+  chmod 755 "$work" "$work/podman"
+  # shellcheck disable=SC2086
+  if ! (cd "$work/podman" && apt-get -qq download $packages $libraries 2> ../apt.log && for deb in ./*.deb; do dpkg -x "$deb" root; done); then
+    cat "$work/apt.log" >&2
+    echo "Debian's packages of podman could not be fetched" >&2
+    exit 1
+  fi
+  mv -T "$work/podman/root" "$podman" 2> /dev/null || [ -d "$podman" ]
+fi
 
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
@@ -83,6 +108,13 @@ tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvm
   $(command -v partclone.extfs) $(command -v partclone.xfs) $(command -v partclone.ntfs) $(command -v xfs_logprint)
   $(command -v blkid) $(command -v mkfs.vfat) $(command -v mke2fs) $(command -v mkfs.xfs) $(command -v addpart) $(find "$raid" -path '*/sbin/mdadm')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
+modules="$here/modules.txt" settings='' programs=''
+if [ -n "$variant" ]; then
+  programs="$podman/usr/bin/podman $podman/usr/bin/conmon $podman/usr/bin/crun"
+  tools="$tools $programs"
+  modules="$modules $here/podman/modules.txt"
+  settings="$here/podman/containers.conf $here/podman/storage.conf $here/podman/policy.json"
+fi
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(ls {/usr,}/lib/udev/scsi_id 2> /dev/null | head -n 1)")
 rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
@@ -107,7 +139,7 @@ zstd=$(/sbin/ldconfig -p | awk '$1 == "libzstd.so.1" && !found++ {print $NF}')
 xz=$(/sbin/ldconfig -p | awk '$1 == "liblzma.so.5" && !found++ {print $NF}')
 koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" $modules $settings "$here/ramdisk.sh" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -135,16 +167,26 @@ done
 ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
+if [ -n "$variant" ]; then
+  # shellcheck disable=SC2086
+  install -D -m 644 -t "$root/etc/containers" $settings
+  echo "127.0.0.1 localhost" > "$root/etc/hosts"
+  mkdir -p "$root/var/tmp"
+fi
 [ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" /usr/lib/grub/i386-pc/boot.img "$loader"
-search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$udev"/*_id $plugins; do
+search=$(find "$multipath" ${variant:+"$podman"} -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} $programs "$koffi" "$udev"/*_id $plugins; do
   # ldd fails for plugins, which take some symbols from their program.
   { LD_LIBRARY_PATH=$search ldd "$program" 2> /dev/null || true; } | { grep -oE '/[^ ]+' || true; }
-done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
+done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do
+  target=${library#"$multipath"}
+  install -D "$(readlink -f "$library")" "$root${target#"$podman"}"
+done
 
 # Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"
-for module in $(sed 's/#.*//' "$here/modules.txt"); do
+# shellcheck disable=SC2086
+for module in $(sed 's/#.*//' $modules); do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
 done | sort -u | while read -r file; do install -D -m 644 "$file" "$root${file#"$kernel"}"; done
 cp "$kernel/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"

@@ -18,6 +18,12 @@ export const PARTS = {
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
+  'deployment/bootc': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'containers'],
+    seconds: 900,
+    namespaces: true,
+    rare: true,
+  },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],

@@ -1,4 +1,4 @@
-/** The ramdisk that the machines of the lab boot; built when its sources have changed. */
+/** The ramdisks that the machines of the lab boot; built when their sources have changed. */
 import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,12 @@ import { root } from './venv';
 const LIMIT = 900_000;
 
 /** Compressed less than for real machines: their level takes a minute longer, for a ramdisk that is an eighth smaller. */
-export async function buildRamdisk(): Promise<void> {
+export async function buildRamdisk(variant?: 'podman'): Promise<void> {
   const env = { ...process.env, ZSTD_CLEVEL: '9' };
   mkdirSync(join(root, '.cache'), { recursive: true });
   // If several tests begin together, one of them builds the ramdisk.
-  await promisify(execFile)('flock', [join(root, '.cache/ramdisk.lock'), 'bash', join(root, 'ramdisk-agent/build/ramdisk.sh')], {
+  const words = [join(root, '.cache/ramdisk.lock'), 'bash', join(root, 'ramdisk-agent/build/ramdisk.sh')];
+  await promisify(execFile)('flock', [...words, ...(variant === undefined ? [] : ['--variant', variant])], {
     cwd: root,
     env,
     maxBuffer: 16 << 20,
