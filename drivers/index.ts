@@ -1,5 +1,6 @@
 /** All interfaces (name in the API → implementation) and hardware types (name → interface names). Nothing registers itself elsewhere. */
 import type { InterfaceKind } from '../model/records';
+import { bootcDeploy } from './agent/bootc';
 import { customAgentDeploy } from './agent/deploy';
 import { agentInspect } from './agent/inspect';
 import { agentPower } from './agent/power';
@@ -62,6 +63,7 @@ export const INTERFACES: Interfaces = {
     autodetect: autodetectDeploy,
     direct: directDeploy,
     ramdisk: ramdiskDeploy,
+    bootc: bootcDeploy,
     anaconda: anacondaDeploy,
     'custom-agent': customAgentDeploy,
     noop: noopDeploy,

@@ -6,6 +6,7 @@ export const FAULTS = {
   Invalid: [400, '{message}'],
   InvalidParameterValue: [400, '{message}'],
   MissingParameterValue: [400, '{message}'],
+  InvalidImageRef: [400, 'Invalid image href {image_href}.'],
   InvalidUUID: [400, 'Expected a UUID but received {uuid}.'],
   InvalidUuidOrName: [400, 'Expected a logical name or UUID but received {name}.'],
   InvalidMAC: [400, 'Expected a MAC address but received {mac}.'],

@@ -1,5 +1,6 @@
 /** The steps that the agent offers, as a table that get_*_steps lists and execute_*_step runs. */
 import type { JsonObject } from '../model/records';
+import { installContainer } from './bootc/install';
 import { rescan } from './disk/rescan';
 import type { SourceDisk } from './disk/clusters';
 import { pathsOf } from './disk/efi';
@@ -11,6 +12,7 @@ import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
 import { type Blocks, readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
 import { imageUrls, readWriteArguments, type WriteArguments } from '../model/agent/write-arguments';
+import { readBootcArguments } from '../model/agent/bootc-arguments';
 import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
@@ -19,7 +21,7 @@ import { bootOf, RAID_STEPS } from '../model/agent/software-raid';
 import type { FoundDisk } from './inventory/disks';
 import { bootMode } from './inventory/inventory';
 import type { ReportProgress } from './system/progress';
-import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, waitForRootDisk } from './machine';
+import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, syncDisks, waitForRootDisk } from './machine';
 import { isArray, releaseHolders } from './raid/arrays';
 import { writePartitionImage } from './partition-image/write';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
@@ -36,13 +38,14 @@ interface StepRow {
 }
 
 /** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
-export const MANAGER = { name: MANAGER_NAME, version: '2' } as const;
+export const MANAGER = { name: MANAGER_NAME, version: '3' } as const;
 
 export const STEPS: readonly StepRow[] = [
   eraseStep('erase_devices_metadata', { clean: 99, deploy: 0 }, eraseMetadata, 1),
   eraseStep('erase_devices_express', { clean: 0 }, eraseExpress),
   eraseStep('erase_devices', { clean: 10 }, eraseDisk),
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
+  { step: 'execute_bootc_install', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: bootcStep },
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
   { step: 'snapshot', interface: 'deploy', priority: { service: 0 }, abortable: true, run: snapshotStep },
   {
@@ -149,6 +152,39 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
   } finally {
     await device.close();
   }
+}
+
+async function bootcStep(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<string> {
+  const { run, tree, root, temporary, fetching, clock, log } = machine;
+  const given = readBootcArguments(args, machine.state.node);
+  const disk = await waitForRootDisk(machine);
+  if (isArray(disk)) throw new AgentError('InvalidImage', 'a bootable container cannot be installed on software RAID');
+  await releaseHolders(raidHost(machine), disk.name);
+  return concerning(
+    () => describeDisk(disk),
+    async () => {
+      const device = await openDisk(machine, disk);
+      try {
+        await installContainer({
+          given,
+          host: { run, tree, root, temporary, trust: fetching.trust, signal: fetching.signal },
+          device,
+          bootMode: bootMode(tree),
+          fetching,
+          conversion: { run, temporary },
+          rescan: () => rescan(machine, disk.name),
+          sync: () => syncDisks(machine),
+          newGuid: machine.newUuid,
+          progress,
+          clock,
+          log,
+        });
+      } finally {
+        await device.close();
+      }
+      return `Container image (oci://${given.image.name}) written to device ${disk.name}`;
+    },
+  );
 }
 
 /** The disk that the hints select; undefined: the root disk. */

@@ -531,6 +531,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'model/agent',
     'model/rules/health-smart',
+    'ramdisk-agent/bootc',
     'ramdisk-agent/disk',
     'ramdisk-agent/erase',
     'ramdisk-agent/inventory',
@@ -545,6 +546,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http',
     'wire/sockets',
   ],
+  'ramdisk-agent/bootc': ['model', 'model/agent', 'ramdisk-agent/disk', 'ramdisk-agent/system'],
   'ramdisk-agent/build': [],
   'ramdisk-agent/disk': [
     'model',

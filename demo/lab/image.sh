@@ -2,6 +2,7 @@
 # A small image that boots from BIOS and from UEFI: the operating system that the tests deploy. It is one of a whole disk.
 #
 #   image.sh OUT.raw|OUT.qcow2 REPORT_URL [NAME]
+#   PARTITION=… image.sh FOLDER/ REPORT_URL [NAME]      the files of the partition image
 #
 # When it boots, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file
 # of its config drive in base64; then it keeps running. It writes `image: started` to the console, also without DHCP. The script also writes
@@ -88,6 +89,7 @@ done
   echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
   [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
   [ -n "$root" ] && mkdir -p /root && mount -t ext4 -o ro "$root" /root && echo "root=$root" && echo "fstab=$(base64 < /root/etc/fstab | tr -d '\n')"
+  [ -e /root/root/.ssh/authorized_keys ] && echo "keys=$(base64 < /root/root/.ssh/authorized_keys | tr -d '\n')"
   echo "configdrive=$drive"
   if [ -n "$drive" ] && mount -o ro -t iso9660 "$drive" /cd; then
     (cd /cd && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done)
@@ -137,6 +139,7 @@ if [ -n "${PARTITION:-}" ]; then
     folder) install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/debian/$grub_program"; install -D -m 644 "$sysroot$grub" "$tree/boot/efi/EFI/BOOT/$efi" ;;
     *) install -D -m 644 "$sysroot$grub" "$tree$grub" ;;
   esac
+  case $out in */) mkdir -p "$out" && cp -a "$tree/." "$out" && exit 0 ;; esac
   truncate -s 96M "$work/root.raw"
   PATH=$PATH:/usr/sbin mke2fs -q -t ext4 -U "$uuid" -L lab-root -d "$tree" "$work/root.raw"
   case $out in

@@ -243,14 +243,17 @@ export const agentDeploy = {
   agentReport,
 } as const satisfies DeployInterface;
 
+/** Prepares a deployment whose image the conductor does not handle. */
+export async function prepareWithoutImage(task: Task): Promise<void> {
+  if (isDeployed(task)) await prepareDeployed(task);
+  else await ((await task.driver.storage.shouldWriteImage(task)) ? prepareAgent(task) : prepareVolumes(task));
+}
+
 /** Deployment by steps of the operator or a custom agent: boots the agent, shuts it down, and writes no image. */
 export const customAgentDeploy: DeployInterface = {
   ...agentDeploy,
   properties: agentProperties,
   validate: validateAgentDeploy,
   steps: deploymentSteps({ prepare_instance_boot: [60, prepareInstance] }),
-  prepare: async (task) => {
-    if (isDeployed(task)) await prepareDeployed(task);
-    else await ((await task.driver.storage.shouldWriteImage(task)) ? prepareAgent(task) : prepareVolumes(task));
-  },
+  prepare: prepareWithoutImage,
 };

@@ -2,7 +2,7 @@
 # unpacked into .cache/sysroot-ARCH, and Node and koffi from npm's registry. None of them runs on this host.
 # apt keeps its lists of that architecture beside them: this host's own stay as they are.
 # shellcheck shell=bash disable=SC2154
-sysroot=$project/.cache/sysroot-$arch
+sysroot=$project/.cache/sysroot-$arch${variant:+-$variant}
 apt=$project/.cache/apt-$arch
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
 : > "$apt/status" # nothing is installed
@@ -12,7 +12,7 @@ apt-cache() { command apt-cache "${settings[@]}" "$@"; }
 
 # For a BIOS, boot loaders of arrays (ramdisk.sh); for UEFI, those that machines load from the network
 case $arch in x86_64) loader="grub-pc-bin grub-efi-amd64-bin" ;; aarch64) loader=grub-efi-arm64-bin ;; esac
-packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm smartmontools libzstd1 liblzma5 libstdc++6 $loader"
+packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm smartmontools libzstd1 liblzma5 libstdc++6 $loader${variant:+ podman conmon crun}"
 if [ "$(cat "$sysroot/packages" 2> /dev/null)" != "$packages" ]; then
   apt-get -qq update > "$work/apt.log" 2>&1 || true
   # shellcheck disable=SC2086

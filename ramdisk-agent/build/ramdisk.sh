@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
 #
-#   ramdisk.sh [OUTDIR [ARCH]]   default .cache/ramdisk, for this host's architecture; it gets vmlinuz and initrd
-#   ARCH                         x86_64 or aarch64; the default OUTDIR of another architecture than this host's is .cache/ramdisk-ARCH
-#   ZSTD_CLEVEL                  compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
+#   ramdisk.sh [--variant podman] [OUTDIR [ARCH]]   it gets vmlinuz and initrd
+#   --variant podman   with podman, for the deploy interface bootc
+#   OUTDIR             default .cache/ramdisk, followed by -ARCH for another architecture than this host's, and by -VARIANT
+#   ARCH               x86_64 or aarch64; default this host's
+#   ZSTD_CLEVEL        compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
 #
 # The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # For another architecture, all programs come from Debian's packages of it (foreign.sh), and Node from npm's registry.
@@ -14,6 +16,12 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
+variant=
+if [ "${1:-}" = --variant ]; then
+  variant=${2:-}
+  [ "$variant" = podman ] || { echo "The variants of the ramdisk are: podman" >&2; exit 1; }
+  shift 2
+fi
 host=$(uname -m)
 arch=${2:-$host}
 case $arch in # Debian's name, Node's name, and the prefix of binutils for other hosts
@@ -26,11 +34,12 @@ case $arch in # Debian's name, Node's name, and the prefix of binutils for other
 esac
 foreign= suffix=
 [ "$arch" = "$host" ] || foreign=$arch suffix=-$arch
-out=${1:-$project/.cache/ramdisk$suffix}
+out=${1:-$project/.cache/ramdisk$suffix${variant:+-$variant}}
 kernel=$project/.cache/kernel$suffix
 multipath=$project/.cache/multipath
 raid=$project/.cache/mdadm
 smart=$project/.cache/smartmontools
+podman=$project/.cache/podman
 host_node=$(node -p process.execPath)
 node=$host_node
 strip=strip
@@ -60,7 +69,7 @@ sysroot=
 if [ -n "$foreign" ]; then
   # shellcheck source=foreign.sh
   . "$here/foreign.sh"
-  multipath=$sysroot raid=$sysroot smart=$sysroot
+  multipath=$sysroot raid=$sysroot smart=$sysroot podman=$sysroot
 fi
 if [ ! -d "$kernel/boot" ]; then
   apt-cache show linux-image-$debian > /dev/null 2>&1 || apt-get -qq update
@@ -105,6 +114,23 @@ for folder in "$raid" "$smart"; do
   fi
   mv -T "$work/$package/root" "$folder" 2> /dev/null || [ -d "$folder" ]
 done
+if [ -n "$variant" ] && [ ! -d "$podman" ]; then
+  apt-cache show podman > /dev/null 2>&1 || apt-get -qq update
+  packages="podman conmon crun"
+  libraries_of() { apt-cache depends "$@" | awk '$1 == "Depends:" && $2 ~ /^lib/ && $2 != "libc6" {print $2}' | sort -u; }
+  # Libraries need others.
+  # shellcheck disable=SC2086,SC2046
+  needed=$(libraries_of $packages $(libraries_of $packages))
+  mkdir "$work/podman"
+  chmod 755 "$work" "$work/podman"
+  # shellcheck disable=SC2086
+  if ! (cd "$work/podman" && apt-get -qq download $packages $needed 2> ../apt.log && for deb in ./*.deb; do dpkg -x "$deb" root; done); then
+    cat "$work/apt.log" >&2
+    echo "Debian's packages of podman could not be fetched" >&2
+    exit 1
+  fi
+  mv -T "$work/podman/root" "$podman" 2> /dev/null || [ -d "$podman" ]
+fi
 
 # The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
@@ -113,6 +139,13 @@ names="ipmitool hdparm nvme sg_sanitize sg_opcodes sg_requests efibootmgr dmidec
 busybox=$(program busybox)
 tools="$busybox $(for name in $names; do program "$name"; done) $(program sedutil-cli || true) $(find "$raid" -path '*/sbin/mdadm') $(find "$smart" -path '*/sbin/smartctl')
   $(find "$multipath" -path '*/sbin/*' \( -name multipath -o -name multipathd -o -name kpartx -o -name dmsetup \))"
+modules="$here/modules.txt" settings='' programs=''
+if [ -n "$variant" ]; then
+  programs="$podman/usr/bin/podman $podman/usr/bin/conmon $podman/usr/bin/crun"
+  tools="$tools $programs"
+  modules="$modules $here/podman/modules.txt"
+  settings="$here/podman/containers.conf $here/podman/storage.conf $here/podman/policy.json"
+fi
 # What goes below /lib: udev's helpers and rules for disks, and what multipath loads
 udev=$(dirname "$(find "$sysroot"/usr/lib/udev "$sysroot"/lib/udev -name scsi_id -print -quit 2> /dev/null || true)")
 rules="55-dm.rules 56-dm-mpath.rules 60-kpartx.rules 60-multipath.rules 60-persistent-storage-dm.rules 95-dm-notify.rules"
@@ -136,7 +169,7 @@ zstd=$(shared libzstd.so.1)
 xz=$(shared liblzma.so.5)
 [ -n "$foreign" ] || koffi=$(ls "node_modules/@koromix/koffi-linux-$node_arch"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$here/foreign.sh" "$here/drop-languages.mjs" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" $modules $settings "$here/ramdisk.sh" "$here/foreign.sh" "$here/drop-languages.mjs" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -165,15 +198,25 @@ done
 ln -s udevadm "$root/bin/systemd-udevd"
 for file in $files; do install -D "$file" "$root/lib/${file##*/lib/}"; done
 install -D -m 644 "$here/multipath.conf" "$root/etc/multipath.conf"
+if [ -n "$variant" ]; then
+  # shellcheck disable=SC2086
+  install -D -m 644 -t "$root/etc/containers" $settings
+  echo "127.0.0.1 localhost" > "$root/etc/hosts"
+  mkdir -p "$root/var/tmp"
+fi
 [ -z "$loader" ] || install -D -m 644 -t "$root/lib/grub" "$sysroot/usr/lib/grub/i386-pc/boot.img" "$loader"
-search=$(find "$multipath" -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
-for file in "$root"/bin/{agent,ipmitool,hdparm,nvme,smartctl,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} "$koffi" "$root"/lib/udev/*_id $plugins; do
+search=$(find "$multipath" ${variant:+"$podman"} -name '*.so.*' -printf '%h\n' | sort -u | paste -sd:)
+for file in "$root"/bin/{agent,ipmitool,hdparm,nvme,smartctl,sg_sanitize,sg_opcodes,sg_requests,sedutil-cli,efibootmgr,dmidecode,blkdiscard,udevadm,partclone.extfs,partclone.xfs,partclone.ntfs,xfs_logprint,multipath,multipathd,kpartx,dmsetup,mdadm,blkid,mkfs.vfat,mke2fs,mkfs.xfs,addpart} $programs "$koffi" "$root"/lib/udev/*_id $plugins; do
   libraries "$file"
-done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root${library#"$multipath"}"; done
+done | cat - <(printf "%s\n" "$zstd" "$xz") | sort -u | while read -r library; do
+  target=${library#"$multipath"}
+  install -D "$(readlink -f "$library")" "$root${target#"$podman"}"
+done
 
 # Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"
-for module in $(sed 's/#.*//' "$here/modules.txt"); do
+# shellcheck disable=SC2086
+for module in $(sed 's/#.*//' $modules); do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
 done | sort -u | while read -r file; do install -D -m 644 "$file" "$root${file#"$kernel"}"; done
 cp "$kernel/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"

@@ -58,7 +58,7 @@ export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   await written(() => wipeMetadata(device), options);
   try {
     await stream(options, checksum);
-    await written(() => finish(options, volume), options);
+    await written(() => finishDisk(options, volume), options);
   } catch (error) {
     await wipeEdges(device).catch((also: unknown) => log.warn(`The edges of ${device.path} cannot be wiped: ${reasonOf(also)}`));
     throw error;
@@ -82,7 +82,10 @@ export async function prepareWriting(options: WriteOptions): Promise<Prepared> {
 }
 
 /** Adapts the partition table to the disk, makes the kernel read it, and writes the config drive. */
-async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer | null): Promise<void> {
+export async function finishDisk(
+  { device, rescan, newGuid }: Pick<WriteOptions, 'device' | 'rescan' | 'newGuid'>,
+  volume: Buffer | null,
+): Promise<void> {
   await repairGpt(device);
   const table = await readPartitions(device);
   if (!table) {

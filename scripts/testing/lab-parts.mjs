@@ -25,6 +25,12 @@ export const PARTS = {
   'boot/secure-boot': { groups: ['machines', 'image', 'secure-boot'], seconds: 80, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
+  'deployment/bootc': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'containers'],
+    seconds: 900,
+    namespaces: true,
+    rare: true,
+  },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],

@@ -1,4 +1,5 @@
 /** The commands of a simulated agent. Of the machine they change only its power and the record of its disks' content. */
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
@@ -7,9 +8,10 @@ import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
 import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, RAID_STEPS, readVolumes } from '../../model/agent/software-raid';
 import { planPartitions } from '../../model/agent/partition-plan';
+import { readBootcArguments } from '../../model/agent/bootc-arguments';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
-import { fetchContent, type DiskContent } from './image';
+import { fetchContent, readDrive, type DiskContent } from './image';
 import { sendSnapshot } from './snapshot';
 import type { HttpClient } from '../http';
 
@@ -140,6 +142,25 @@ const STEPS: readonly AgentStep[] = [
       const content = await fetchContent(image, configDrive, disk, host.http, host.signal);
       host.setContent(disk.name, sizes ? { ...content, hasPartitions: true } : content);
       return `prepare_image: image (${String(image['id'])}) written to device ${disk.name} `;
+    },
+  },
+  {
+    step: 'execute_bootc_install',
+    interface: 'deploy',
+    priority: { deploy: 0 },
+    abortable: false,
+    isInternal: true,
+    // No registry is asked: the content is a hash of the name.
+    run: async (host, params, args) => {
+      const node = object(params['node']);
+      const { image, configDrive } = readBootcArguments(args, node);
+      const disk = rootDisk(host.inventory.disks ?? [], node);
+      host.setContent(disk.name, undefined);
+      if (host.failWriteImage !== undefined) throw new AgentError('ImageWriteError', host.failWriteImage);
+      const volume = configDrive === null ? undefined : await readDrive(configDrive, host.http, host.signal);
+      const sha256 = createHash('sha256').update(image.name).digest('hex');
+      host.setContent(disk.name, { url: `oci://${image.name}`, size: 0, sha256, configDrive: volume });
+      return `Container image (oci://${image.name}) written to device ${disk.name}`;
     },
   },
   {

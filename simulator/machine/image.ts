@@ -67,6 +67,10 @@ function requestsBy(http: HttpClient, signal: AbortSignal): ChecksumRequests {
   };
 }
 
+/** The config drive of base64 or of a URL. @throws AgentError */
+export const readDrive = (configDrive: string, http: HttpClient, signal: AbortSignal): Promise<Buffer> =>
+  readConfigDrive(configDrive, requestsBy(http, signal).fetchText);
+
 /** Downloads and verifies the image, and the config drive. @throws AgentError */
 export async function fetchContent(
   image: JsonObject,
@@ -77,7 +81,7 @@ export async function fetchContent(
 ): Promise<DiskContent> {
   const requests = requestsBy(http, signal);
   const expected = await expectedChecksum(image, true, requests);
-  const volume = configDrive === null ? undefined : await readConfigDrive(configDrive, requests.fetchText);
+  const volume = configDrive === null ? undefined : await readDrive(configDrive, http, signal);
   const id = String(image['id']);
   const reasons: string[] = [];
   for (const url of (image['urls'] as readonly unknown[]).map(String)) {

@@ -183,7 +183,7 @@ it('looks itself up, and sends heartbeats with its URL, token and certificate', 
           { step: 'create_configuration', priority: 0, interface: 'raid', abortable: true },
         ],
       },
-      hardware_manager_version: { BloomeryHardwareManager: '2' },
+      hardware_manager_version: { BloomeryHardwareManager: '3' },
     },
   });
   stop.abort();
@@ -444,7 +444,7 @@ it('erase_devices_metadata erases metadata as a clean step', async () => {
     step: { step: 'erase_devices_metadata', interface: 'deploy' },
     node: { uuid: 'the-node' },
     ports: [],
-    clean_version: { BloomeryHardwareManager: '2' },
+    clean_version: { BloomeryHardwareManager: '3' },
   };
   expect(await command(port, 'clean.execute_clean_step', params)).toMatchObject({
     command_status: 'SUCCEEDED',

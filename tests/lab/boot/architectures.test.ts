@@ -77,7 +77,7 @@ function sections(): Sections {
 beforeAll(async () => {
   needs({ 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-system-aarch64': 'qemu-system-arm', ipmi_sim: 'openipmi', curl: 'curl' });
   await buildRamdisk();
-  await buildRamdisk('aarch64');
+  await buildRamdisk({ architecture: 'aarch64' });
   await run('bash', [join(root, 'tests/lab/support/ipxe-arm64.sh')]);
   lab = await openLab('lab-architectures');
   undo.push(() => lab.close());

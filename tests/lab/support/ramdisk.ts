@@ -1,4 +1,4 @@
-/** The ramdisk that the machines of the lab boot; built when its sources have changed. */
+/** The ramdisks that the machines of the lab boot; built when their sources have changed. */
 import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,13 +8,23 @@ import { root } from './venv';
 /** Milliseconds. Must fit into a test's `beforeAll`, together with its other preparations. */
 const LIMIT = 900_000;
 
-/** The ramdisk of this host's architecture, or of another (.cache/ramdisk-ARCHITECTURE). Compressed less than for real machines: their level takes a minute longer, for a ramdisk that is an eighth smaller. */
-export async function buildRamdisk(architecture?: 'aarch64'): Promise<void> {
+interface Build {
+  /** Of another architecture than this host's. */
+  readonly architecture?: 'aarch64';
+  readonly variant?: 'podman';
+}
+/**
+ * In .cache/ramdisk, followed by the architecture and the variant. Compressed less than for real machines: their level takes a minute longer,
+ * for a ramdisk that is an eighth smaller.
+ */
+export async function buildRamdisk({ architecture, variant }: Build = {}): Promise<void> {
   const env = { ...process.env, ZSTD_CLEVEL: '9' };
   mkdirSync(join(root, '.cache'), { recursive: true });
+  const folder = ['ramdisk', architecture, variant].filter((part) => part !== undefined).join('-');
+  const words = [join(root, 'ramdisk-agent/build/ramdisk.sh'), ...(variant === undefined ? [] : ['--variant', variant])];
+  const place = architecture === undefined ? [] : [join(root, '.cache', folder), architecture];
   // If several tests begin together, one of them builds the ramdisk.
-  const words = architecture === undefined ? [] : [join(root, `.cache/ramdisk-${architecture}`), architecture];
-  await promisify(execFile)('flock', [join(root, '.cache/ramdisk.lock'), 'bash', join(root, 'ramdisk-agent/build/ramdisk.sh'), ...words], {
+  await promisify(execFile)('flock', [join(root, '.cache/ramdisk.lock'), 'bash', ...words, ...place], {
     cwd: root,
     env,
     maxBuffer: 16 << 20,
