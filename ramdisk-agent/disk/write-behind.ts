@@ -4,7 +4,7 @@ import type { Device } from './device';
 /** Bytes. */
 const PIECE = 2 ** 20;
 
-export interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> {
+interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> {
   /** Waits until nothing is being written; what was collected and not written is lost. */
   abandon(): Promise<void>;
 }

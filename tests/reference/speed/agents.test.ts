@@ -104,7 +104,15 @@ async function measure(agent: Agent, formats: readonly string[]): Promise<Measur
       if (ours && agent === 'real') continue;
       const name = encodeURIComponent(format);
       const sum = createHash('sha256').update(images[name]!).digest('hex');
-      const info = { id: 'i', urls: [`${machine.url}/images/${name}`], disk_format: declared, os_hash_algo: 'sha256', os_hash_value: sum, node_uuid: 'u', stream_raw_images: true };
+      const info = {
+        id: 'i',
+        urls: [`${machine.url}/images/${name}`],
+        disk_format: declared,
+        os_hash_algo: 'sha256',
+        os_hash_value: sum,
+        node_uuid: 'u',
+        stream_raw_images: true,
+      };
       const before = moment();
       const result = await machine.command('deploy.execute_deploy_step', {
         step: { step: 'write_image', interface: 'deploy', args: { image_info: info } },
