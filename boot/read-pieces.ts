@@ -45,7 +45,10 @@ async function* pieces(
 
 /** @param start and `end`: both included */
 export const readPieces = (handle: FileHandle, start: number, end: number, arrivedAfter: ArrivedAfter = complete): Readable =>
-  Readable.from(pieces(handle, start, end, arrivedAfter, Buffer.allocUnsafeSlow), { objectMode: false });
+  Readable.from(
+    pieces(handle, start, end, arrivedAfter, (length) => Buffer.allocUnsafeSlow(length)),
+    { objectMode: false },
+  );
 
 const complete: ArrivedAfter = async () => Infinity;
 /** As readPieces, in memory that is used again when `write` has resolved: new memory for each piece costs as much time as reading it. */

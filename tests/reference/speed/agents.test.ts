@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../model/records';
 import { diskFile, startDiskMachine, startImageApi, PATIENCE } from '../../lab/disks/disk-machine';
 import { buildIpaRamdisk } from '../../lab/support/ipa-ramdisk';
 import { buildRamdisk } from '../../lab/support/ramdisk';
@@ -118,7 +117,7 @@ async function measure(agent: Agent, formats: readonly string[]): Promise<Measur
         step: { step: 'write_image', interface: 'deploy', args: { image_info: info } },
         node: { uuid: 'u', properties: {}, instance_info: {}, driver_internal_info: {} },
         ports: [],
-      } as JsonObject);
+      });
       expect(result).toMatchObject({ command_status: 'SUCCEEDED' });
       const after = moment();
       measured[format] = { wall: after.wall - before.wall, cpu: after.cpu - before.cpu };
