@@ -99,7 +99,8 @@ async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFi
   const ramdisk = opened.kind === 'local' ? readable(opened.file) : opened.file;
   try {
     const pieces = ramdiskWith(ramdisk, await readAgentCaFiles(caFile));
-    const { modified, release } = ramdisk;
+    const { modified } = ramdisk;
+    const release = (): Promise<void> => ramdisk.release();
     return { kind: 'remote', file: { modified, release, size: sizeOf(pieces), read: (start, end) => streamPieces(pieces, start, end) } };
   } catch (error) {
     await ramdisk.release();

@@ -44,12 +44,11 @@ async function* pieces(
 }
 
 /** @param start and `end`: both included */
-export const readPieces = (
-  handle: FileHandle,
-  start: number,
-  end: number,
-  arrivedAfter: ArrivedAfter = complete,
-): Readable => Readable.from(pieces(handle, start, end, arrivedAfter, Buffer.allocUnsafeSlow), { objectMode: false });
+export const readPieces = (handle: FileHandle, start: number, end: number, arrivedAfter: ArrivedAfter = complete): Readable =>
+  Readable.from(
+    pieces(handle, start, end, arrivedAfter, (length) => Buffer.allocUnsafeSlow(length)),
+    { objectMode: false },
+  );
 
 const complete: ArrivedAfter = async () => Infinity;
 /** As readPieces, in memory that is used again when `write` has resolved: new memory for each piece costs as much time as reading it. */
@@ -63,7 +62,7 @@ export async function copyPieces(
   let room = Buffer.alloc(0);
   const roomFor = (length: number): Buffer => {
     // When downloads begin, each of them has to give memory back.
-    if (room.length < length || room.length > 2 * pieceSize()) room = Buffer.allocUnsafeSlow(pieceSize());
+    if (room.length < length || room.length > 2 * pieceSize()) room = Buffer.allocUnsafeSlow(Math.max(length, pieceSize()));
     return room;
   };
   for await (const piece of pieces(handle, start, end, arrivedAfter, roomFor)) await write(piece);

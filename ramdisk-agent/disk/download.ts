@@ -1,5 +1,6 @@
 /** Downloads the URLs of a deployment: the image as a stream, small texts whole. */
 import type { IncomingMessage } from 'node:http';
+import { finished, type Readable } from 'node:stream';
 import type { ChecksumRequests } from '../../model/agent/checksum';
 import type { JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
@@ -23,6 +24,53 @@ export interface Download {
   close(): void;
 }
 
+/** Bytes. */
+const PIECE = 2 ** 20;
+/**
+ * The bytes of a stream in pieces of a MiB. A network gives a few KiB at a time, and each of them by itself would cost a promise, a call of the
+ * hash, and a write. The next piece arrives while the reader works. @internal
+ */
+export async function* collected(source: Readable): AsyncGenerator<Buffer> {
+  const whole: Buffer[] = [];
+  let room = Buffer.allocUnsafeSlow(PIECE);
+  let length = 0;
+  let end: { readonly error: Error | null | undefined } | undefined;
+  let wake = (): void => {};
+  const stop = finished(source, { writable: false }, (error) => {
+    end = { error };
+    wake();
+  });
+  source.on('data', (chunk: Buffer) => {
+    for (let taken = 0; taken < chunk.length;) {
+      const copied = chunk.copy(room, length, taken);
+      taken += copied;
+      length += copied;
+      if (length < PIECE) continue;
+      whole.push(room);
+      [room, length] = [Buffer.allocUnsafeSlow(PIECE), 0];
+    }
+    if (whole.length === 0) return;
+    source.pause();
+    wake();
+  });
+  try {
+    for (;;) {
+      const piece = whole.shift();
+      if (piece) {
+        if (whole.length === 0) source.resume();
+        yield piece;
+      } else if (end) {
+        if (end.error) throw end.error;
+        if (length > 0) yield room.subarray(0, length);
+        return;
+      } else await new Promise<void>((woken) => (wake = woken));
+    }
+  } finally {
+    stop();
+    source.on('error', () => {}).destroy();
+  }
+}
+
 /** Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error. */
 export async function openImage(image: JsonObject, fetching: Fetching): Promise<Download> {
   const failures: string[] = [];
@@ -32,7 +80,7 @@ export async function openImage(image: JsonObject, fetching: Fetching): Promise<
       const { answer } = opened;
       if (answer.statusCode === 200) {
         const length = answer.headers['content-length'];
-        return { url, length: length === undefined ? null : Number(length), chunks: answer, close: () => answer.destroy() };
+        return { url, length: length === undefined ? null : Number(length), chunks: collected(answer), close: () => answer.destroy() };
       }
       failures.push(
         `Received status code ${answer.statusCode} from ${url}, expected 200${isOwn(image, url, opened) ? await reasonIn(answer) : ''}`,

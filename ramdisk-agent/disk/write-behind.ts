@@ -4,26 +4,29 @@ import type { Device } from './device';
 /** Bytes. */
 const PIECE = 2 ** 20;
 
-export interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> {
+interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> {
   /** Waits until nothing is being written; what was collected and not written is lost. */
   abandon(): Promise<void>;
 }
 
 /**
- * `write` resolves when the bytes are collected, and rejects for an earlier write too; they may be used again then. `flush` resolves when
- * all of them are on the disk. A caller that has an error calls `abandon` before it touches the disk.
+ * `write` resolves before its bytes are on the disk, and rejects for an earlier write too. The bytes must not change until `flush` has
+ * resolved, when all of them are on the disk. A caller that has an error calls `abandon` before it touches the disk.
  */
 export function writeBehind(device: Pick<Device, 'size' | 'write' | 'zero' | 'flush'>): WriteBehind {
   let [collecting, spare] = [Buffer.allocUnsafeSlow(PIECE), Buffer.allocUnsafeSlow(PIECE)];
   let [start, length] = [0, 0];
   let writing = Promise.resolve();
 
+  const begin = (bytes: Uint8Array, position: number): void => {
+    writing = device.write(bytes, position);
+    // Awaited by the next call.
+    writing.catch(() => {});
+  };
   const send = async (): Promise<void> => {
     await writing;
     if (length === 0) return;
-    writing = device.write(collecting.subarray(0, length), start);
-    // Awaited by the next call.
-    writing.catch(() => {});
+    begin(collecting.subarray(0, length), start);
     [collecting, spare] = [spare, collecting];
     [start, length] = [start + length, 0];
   };
@@ -34,9 +37,15 @@ export function writeBehind(device: Pick<Device, 'size' | 'write' | 'zero' | 'fl
   return {
     size: device.size,
     async write(bytes, position) {
-      if (position !== start + length) {
+      if (position !== start + length || bytes.length >= PIECE) {
         await send();
         start = position;
+      }
+      if (bytes.length >= PIECE) {
+        await writing;
+        begin(bytes, position);
+        start += bytes.length;
+        return;
       }
       for (let taken = 0; taken < bytes.length;) {
         const part = bytes.subarray(taken, taken + PIECE - length);

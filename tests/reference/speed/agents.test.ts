@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../model/records';
 import { diskFile, startDiskMachine, startImageApi, PATIENCE } from '../../lab/disks/disk-machine';
 import { buildIpaRamdisk } from '../../lab/support/ipa-ramdisk';
 import { buildRamdisk } from '../../lab/support/ramdisk';
@@ -104,13 +103,21 @@ async function measure(agent: Agent, formats: readonly string[]): Promise<Measur
       if (ours && agent === 'real') continue;
       const name = encodeURIComponent(format);
       const sum = createHash('sha256').update(images[name]!).digest('hex');
-      const info = { id: 'i', urls: [`${machine.url}/images/${name}`], disk_format: declared, os_hash_algo: 'sha256', os_hash_value: sum, node_uuid: 'u', stream_raw_images: true };
+      const info = {
+        id: 'i',
+        urls: [`${machine.url}/images/${name}`],
+        disk_format: declared,
+        os_hash_algo: 'sha256',
+        os_hash_value: sum,
+        node_uuid: 'u',
+        stream_raw_images: true,
+      };
       const before = moment();
       const result = await machine.command('deploy.execute_deploy_step', {
         step: { step: 'write_image', interface: 'deploy', args: { image_info: info } },
         node: { uuid: 'u', properties: {}, instance_info: {}, driver_internal_info: {} },
         ports: [],
-      } as JsonObject);
+      });
       expect(result).toMatchObject({ command_status: 'SUCCEEDED' });
       const after = moment();
       measured[format] = { wall: after.wall - before.wall, cpu: after.cpu - before.cpu };
