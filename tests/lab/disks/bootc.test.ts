@@ -1,0 +1,98 @@
+/**
+ * Bootable containers by the agent in the variant of its ramdisk with podman: from Debian's docker-registry with TLS and a password to systems
+ * that boot by BIOS and by UEFI. The container's installer stands for the real bootc (demo/lab/bootable-container-bootc).
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { AGENT_CA_PATH } from '../../../wire/agent-authorities';
+import { freePort } from '../../support/free-port';
+import { buildRamdisk } from '../support/ramdisk';
+import { type Registry, startRegistry } from '../support/registry';
+import { root } from '../support/venv';
+import { firmwareArguments, type Firmware, makeConfigDrive, type Reports, startReports } from './direct-boot';
+import { overlaid, startDiskMachine, startImageApi } from './disk-machine';
+
+jest.setTimeout(3_600_000);
+const run = promisify(execFile);
+/** The host, as QEMU's own network shows it. */
+const HOST = '10.0.2.2';
+const KEY = 'ssh-ed25519 AAAA lab';
+const children: ChildProcess[] = [];
+let folder: string;
+let reports: Reports;
+let registry: Registry;
+let port: number;
+
+beforeAll(async () => {
+  await buildRamdisk();
+  await buildRamdisk('podman');
+  folder = mkdtempSync(join(tmpdir(), 'bootc-'));
+  reports = await startReports();
+  port = await freePort();
+  registry = await startRegistry({
+    folder: join(folder, 'registry'),
+    address: '127.0.0.1',
+    port,
+    addresses: [HOST],
+    start: (program, ...words) => {
+      const child = spawn(program, words);
+      children.push(child);
+      return child;
+    },
+    exec: (program, ...words) => run(program, words),
+  });
+  const tar = join(folder, 'bootable.tar');
+  await run('bash', [join(root, 'demo/lab/bootable-container.sh'), tar, reports.url]);
+  await registry.push(tar, 'lab/bootable:1');
+  overlaid(join(folder, 'initrd'), { [AGENT_CA_PATH]: readFileSync(registry.ca) }, join(root, '.cache/ramdisk-podman/initrd'));
+}, 2_000_000);
+afterAll(async () => {
+  for (const child of children) {
+    const ended = once(child, 'exit');
+    child.kill();
+    await ended;
+  }
+  await reports.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it.each<[Firmware]>([['bios'], ['uefi']])('%s: the agent installs the container, and the system boots', async (firmware) => {
+  const place = join(folder, firmware);
+  mkdirSync(place);
+  const machine = await startDiskMachine(await startImageApi({}), {
+    folder: place,
+    initrd: join(folder, 'initrd'),
+    memoryMiB: 1536,
+    words: ['ipa-disk-wait-attempts=1'],
+    more: firmwareArguments(firmware, place),
+    prepare: () => {},
+    disks: { vda: ['virtio-blk-pci,drive=vda,serial=DISK-a'] },
+  });
+  try {
+    await machine.waitFor('/v1/heartbeat/u');
+    const args = {
+      image_source: `oci://${HOST}:${port}/lab/bootable:1`,
+      configdrive: makeConfigDrive(place),
+      oci_pull_secret: Buffer.from(registry.secret).toString('base64'),
+    };
+    const installed = await machine.command('deploy.execute_deploy_step', {
+      step: { step: 'execute_bootc_install', interface: 'deploy', args },
+      node: { uuid: 'u', properties: {}, driver_internal_info: {}, instance_info: { bootc_authorized_keys: KEY } },
+      ports: [],
+    });
+    expect(installed).toMatchObject({ command_error: null, command_status: 'SUCCEEDED' });
+    for (const secret of [registry.secret, registry.password]) expect(machine.console()).not.toContain(secret);
+    const ended = once(machine.process, 'exit');
+    await machine.command('standby.power_off', {}).catch(() => undefined);
+    await ended;
+  } finally {
+    await machine.stop();
+  }
+  const report = await reports.boot(firmware, place, { vda: 'virtio-blk-pci,drive=vda' });
+  for (const line of [`firmware=${firmware}`, 'root=/dev/vda3', 'configdrive=/dev/vda4', `keys=${Buffer.from(KEY).toString('base64')}`])
+    expect(report).toContain(line);
+});
