@@ -154,19 +154,8 @@ async function iscsiBootOf(store: VolumeStore, node: string): Promise<IscsiBoot 
 
 const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URLSearchParams(url.replace(/^[^?]*/, ''));
 
-function createAnswer({
-  cache,
-  local,
-  files,
-  served,
-  store,
-  log,
-  httpUrl,
-  myIp,
-  ipxeTimeout,
-  fallback,
-  templates,
-}: Sources): AnswerRequest {
+function createAnswer(sources: Sources): AnswerRequest {
+  const { cache, local, files, served, store, log, httpUrl, myIp, ipxeTimeout, fallback, templates } = sources;
   /** Makes the script's URLs reachable: if the request names another address of this host than my_ip, they name that address too. */
   const reachable = ({ headers, socket }: IncomingMessage, script: string): string => {
     const local = canonicalAddress(socket.localAddress ?? '');

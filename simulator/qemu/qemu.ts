@@ -106,9 +106,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       ...authorities,
       cdFile,
     });
-    const onOutput = (bytes: Buffer): void => {
-      for (const listener of Array.from(listeners)) listener(bytes);
-    };
+    const onOutput = (bytes: Buffer): void => Array.from(listeners).forEach((listener) => listener(bytes));
     const started = await startProcess({ spawn: setup.spawn, program, words, ...paths, onEvent, onOutput });
     void started.ended.then(() => forget(started));
     running = started;
