@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { AGENT_CA_PATH } from '../../../wire/agent-authorities';
 import { freePort } from '../../support/free-port';
 import { buildRamdisk } from '../support/ramdisk';
-import { type Registry, startRegistry } from '../support/registry';
+import { type Registry, startRegistry } from '../support/container-registry';
 import { root } from '../support/venv';
 import { firmwareArguments, type Firmware, makeConfigDrive, type Reports, startReports } from './direct-boot';
 import { overlaid, startDiskMachine, startImageApi } from './disk-machine';
@@ -29,7 +29,7 @@ let port: number;
 
 beforeAll(async () => {
   await buildRamdisk();
-  await buildRamdisk('podman');
+  await buildRamdisk({ variant: 'podman' });
   folder = mkdtempSync(join(tmpdir(), 'bootc-'));
   reports = await startReports();
   port = await freePort();
