@@ -49,10 +49,7 @@ const CONSOLE: readonly (readonly [Mark, RegExp])[] = [
   ['the agent starts', /Agent started|ramdisk: the agent starts/],
   ['lookup', /Lookup succeeded/],
   ['first command', /Executing command/],
-  [
-    'image is being written',
-    /Executing command:? (?:deploy\.execute_deploy_step|execute_deploy_step)|Attempting to download image|write_image/,
-  ],
+  ['image is being written', /Executing command deploy\.execute_deploy_step|Attempting to download image/],
   ['image is written', /Image \S+ (?:successfully )?(?:streamed onto|written to) device/i],
 ];
 
