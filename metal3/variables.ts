@@ -44,6 +44,8 @@ const NO_MARIADB =
   'or name a PostgreSQL server in OS_DATABASE__CONNECTION (extraConfig)';
 const NO_NETWORKING =
   'the networking service is not a separate process here: set [ironic_networking] in the server itself by OS_IRONIC_NETWORKING__… variables';
+const OCI_SECRETS = '/auth/oci.json';
+const registrySecrets = (file: string): Settings => named(file, { 'oci.authentication_config': file });
 const NO_EFFECT = 'it has no effect here: remove the variable';
 
 export const kernelArguments = ({ get }: ContainerContext): string =>
@@ -111,7 +113,7 @@ export const VARIABLES: readonly Variable[] = [
     refusal: (value, { get }) => isTrue(value) && get('OS_DATABASE__CONNECTION') === '' ? NO_MARIADB : undefined },
   { name: 'IRONIC_USE_MARIADB', readers: ironic, refusal: (value, { get }) => isTrue(value) && !/^postgres(?:ql)?:/.test(get('OS_DATABASE__CONNECTION')) ? NO_MARIADB : undefined },
   ...['MARIADB_HOST', 'MARIADB_DATABASE', 'MARIADB_USER', 'MARIADB_PASSWORD', 'IRONIC_SKIP_DBSYNC', 'IRONIC_DBSYNC_TIMEOUT', 'IRONIC_DBSYNC_INTERVAL', 'NUMWORKERS'].map((name) => ({ name, readers: ironic })),
-  { name: 'IRONIC_OCI_AUTH_CONFIG', readers: ironic, refusal: (value) => value === '' ? undefined : 'registries with passwords are not supported' },
+  { name: 'IRONIC_OCI_AUTH_CONFIG', readers: ironic, options: (value, context) => registrySecrets(value === '' && context.exists(OCI_SECRETS) ? OCI_SECRETS : value) },
   // TLS.
   { name: 'IRONIC_CACERT_FILE', readers: both },
   { name: 'WEBSERVER_CACERT_FILE', readers: both, options: (value, context) => ({ ...(value === '' ? isTrue(context.get('IRONIC_INSECURE')) ? { 'DEFAULT.webserver_verify_ca': 'False' } : {} : { 'DEFAULT.webserver_verify_ca': value }), ...(context.ramdiskAuthorities.length > 0 ? { 'agent.api_ca_file': `${context.conf}/ipa-tls.pem` } : {}), ...(context.exists('/certs/ca/bmc') ? { 'redfish.verify_ca': '/certs/ca/bmc' } : {}) }) },

@@ -123,12 +123,13 @@ export const INTERNAL_INFO = {
   abort_unfinished: row<string>({ owner: 'conductor' }),
   /** The lessee is that of the instance. */
   automatic_lessee: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
-  /** `oci_artifact`: `image_source` is the manifest of the image, by its digest. */
+  /** `oci_artifact`: the image is from a container registry. */
   container_image_type: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
   deploy_boot_mode: row<string>({ owner: 'boot', forgotten: ['instance end'] }),
   /** The sizes of a partition image's partitions, as they were deployed. */
   instance: row<JsonObject>({ owner: 'agent', forgotten: ['instance end'] }),
-  image_source: row<string>({ owner: 'agent', forgotten: ['instance end'] }),
+  /** The manifest of an image in a registry, by its digest. */
+  image_source: row<string>({ owner: 'agent', forgotten: ['deploy end'] }),
   is_source_a_path: row<boolean>({ owner: 'ironic', forgotten: ['instance end'] }),
   is_whole_disk_image: row<boolean>({ owner: 'conductor', forgotten: ['instance end'] }),
   /** The agent has loaded the kernel of the instance. `told`: and it was told to start it. */

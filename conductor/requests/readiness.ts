@@ -1,6 +1,6 @@
 /** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { configuredRamdisk, wholePair } from '../../drivers/common/configured-ramdisk';
-import { servable } from '../../drivers/common/images';
+import { checkNamedImage } from '../../drivers/common/images';
 import { kexecObstacle, residentObstacle, wantsKexec, wantsResidentKexec } from '../../drivers/common/kexec-request';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
@@ -83,7 +83,7 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
       };
       const images = Promise.all(
         imagesOf(task).map(async ({ name, href, trusted }) => {
-          const found = await inTime(async () => servable(href, trusted, task));
+          const found = await inTime(async () => checkNamedImage(name, href, trusted, task));
           return { name, href: withoutCredentials(href), error: isError(found) ? found.error : undefined };
         }),
       );

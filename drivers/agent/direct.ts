@@ -162,12 +162,7 @@ async function ociFacts(task: Task, href: string, download: string): Promise<Ima
   });
   if (image.kind === 'bootc')
     throw invalidParameter(`image_source: ${href} is a bootable container, which the deploy interface direct cannot write to a disk`);
-  const source: ImageSource = { kind: 'blob', blob: image.blob };
-  const { image_disk_format: given } = image.facts;
-  const format = await inspectImage(source, given, task);
-  await task.saveInternal({ image_source: image.manifest ?? undefined, container_image_type: 'oci_artifact' });
-  const facts = { ...image.facts, image_disk_format: given === 'unknown' || given === null ? (format ?? given) : given };
-  return { source, facts, url: download === 'local' ? undefined : image.url };
+  return { source: { kind: 'blob', blob: image.blob }, facts: image.facts, url: download === 'local' ? undefined : image.url };
 }
 /** With the name of the field. */
 const named = (error: Fault): Fault =>
@@ -213,11 +208,16 @@ async function prepare(task: Task): Promise<void> {
   const instance: JsonObject = { ...task.node.instance_info, ...facts, ...(hasPartitions ? partitionFields(task) : {}) };
   const sums = [instance['image_checksum'], instance['image_os_hash_value']].map(text);
   if (sums.some((sum) => /^https?:/.test(sum))) await checksumOf(instance, source, task);
-  await inspectImage(source, instance['image_disk_format'], task);
+  const declared = instance['image_disk_format'] ?? null;
+  const found = await inspectImage(source, declared, task);
+  // A registry may not say the format; ironic-python-agent streams an image only if it is told that it is raw.
+  const format = source.kind === 'blob' && (declared === null || declared === 'unknown') ? { image_disk_format: found ?? declared } : {};
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
-  await task.save({ instance_info: { ...instance, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
-  await task.saveInternal({ is_whole_disk_image: !hasPartitions });
+  await task.save({ instance_info: { ...instance, ...format, image_url: url, image_type: hasPartitions ? 'partition' : 'whole-disk' } });
+  const manifest = source.kind === 'blob' ? text(facts['oci_image_manifest_url']) : undefined;
+  const container = manifest === undefined ? undefined : 'oci_artifact';
+  await task.saveInternal({ is_whole_disk_image: !hasPartitions, image_source: manifest, container_image_type: container });
   await prepareAgent(task);
 }
 

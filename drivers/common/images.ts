@@ -8,7 +8,7 @@ import { invalidParameter, Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { createAgent } from '../../wire/http-agent';
-import { identifyOciFile, parseOci, type OciTask } from '../oci/images';
+import { identifyOciFile, identifyOciImage, parseOci, type OciTask } from '../oci/images';
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
@@ -190,6 +190,12 @@ export async function servable(href: string, trusted: boolean, task: ImageTask):
   const isPath = trusted && !href.includes('://') && glanceId(href) === undefined;
   const source: ImageSource = isPath ? { kind: 'file', path: href } : locateImage(href, trusted ? null : task.options);
   return servedAs(trusted && source.kind === 'file' ? await checkOwnFile(source.path) : await checkImage(source, task));
+}
+
+/** As `servable`, for an image of any kind: `image_source` in a registry needs no digest. */
+export async function checkNamedImage(name: string, href: string, trusted: boolean, task: ImageTask): Promise<void> {
+  if (name === 'image_source' && isOciUrl(href)) await identifyOciImage(task, href, 'http');
+  else await servable(href, trusted, task);
 }
 
 /** The connections to web servers by the options of TLS. A process has one value of each. */

@@ -35,6 +35,8 @@ export const PARTS = {
   'deployment/image-formats': { groups: ['machines', 'ramdisk'], seconds: 60 },
   'deployment/ipv6': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 330, namespaces: true },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
+  'deployment/oci': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'registry'], seconds: 200, namespaces: true },
+  'deployment/oci-references': { groups: ['python', 'registry'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk', 'image'], seconds: 190 },
   'deployment/resident': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 240, namespaces: true, rare: true },
   'deployment/snapshots': { groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'], seconds: 400, namespaces: true },

@@ -169,6 +169,12 @@ it.each<[string, Environment, readonly string[], Readonly<Record<string, string 
   for (const [key, value] of Object.entries(expected)) expect([key, settings[key]]).toEqual([key, value]);
 });
 
+it('finds the secrets of registries', () => {
+  expect(settingsOf()).not.toHaveProperty(['oci.authentication_config']);
+  expect(settingsOf({}, ['/auth/oci.json'])).toMatchObject({ 'oci.authentication_config': '/auth/oci.json' });
+  expect(settingsOf({ IRONIC_OCI_AUTH_CONFIG: '/x.json' })).toMatchObject({ 'oci.authentication_config': '/x.json' });
+});
+
 it('writes IPv6 addresses in brackets', () => {
   expect(settingsOf({ PROVISIONING_IP: 'fd00::2' }, MEDIA_TLS, 'fd00::2')).toMatchObject({
     'DEFAULT.my_ipv6': 'fd00::2',
@@ -190,7 +196,6 @@ it.each<[string, Environment, readonly string[], RegExp]>([
   ['the networking service', { IRONIC_NETWORKING_ENABLED: 'true' }, [], /^IRONIC_NETWORKING_ENABLED: /],
   ['TLS curves', { IRONIC_TLS_CURVES: 'X25519' }, [], /^IRONIC_TLS_CURVES: /],
   ['TLS before 1.2', { IRONIC_SSL_PROTOCOL: '-ALL +TLSv1.1' }, [], /^IRONIC_SSL_PROTOCOL: it must allow/],
-  ['a registry with passwords', { IRONIC_OCI_AUTH_CONFIG: '/auth/oci.json' }, [], /^IRONIC_OCI_AUTH_CONFIG: /],
   ['an unknown protection', { IRONIC_TLS_CLIENT_VERIFY: 'true' }, [], /^IRONIC_TLS_CLIENT_VERIFY: it is a security setting/],
   ['a proxy without a certificate', { IRONIC_REVERSE_PROXY_SETUP: 'true' }, [], /^IRONIC_REVERSE_PROXY_SETUP is true, and \/certs\/ironic/],
   ['a proxy with a password and no certificate', { IRONIC_REVERSE_PROXY_SETUP: 'true', ...PASSWORD }, [], /^IRONIC_REVERSE_PROXY_SETUP/],

@@ -19,8 +19,16 @@ const listed = (kind: string): string[] => [
   `${kind}_steps`,
   'steps_validated',
 ];
-const DEPLOYMENT = [...listed('deploy'), 'kexec', 'deployment_reboot', 'user_deploy_steps'];
-const INSTANCE = ['instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'];
+const DEPLOYMENT = [...listed('deploy'), 'image_source', 'kexec', 'deployment_reboot', 'user_deploy_steps'];
+const INSTANCE = [
+  'container_image_type',
+  'instance',
+  'root_uuid_or_disk_id',
+  'is_whole_disk_image',
+  'is_source_a_path',
+  'deploy_boot_mode',
+  'automatic_lessee',
+];
 
 it.each<[Parameters<typeof forgottenAt>[0], readonly string[]]>([
   [

@@ -57,16 +57,16 @@ interface OpenBlob {
 export interface Registry {
   /** What an agent sends with its requests; undefined: nothing. */
   readonly authorization: string | undefined;
-  blobUrl(digest: string): string;
+  readonly blobUrl: (digest: string) => string;
   /**
    * Throws RegistryError, also for content that does not match the digest.
    * @param reference a tag, or a digest, which is verified
    */
-  manifest(reference: string, accepts?: readonly string[]): Promise<Manifest>;
+  readonly manifest: (reference: string, accepts?: readonly string[]) => Promise<Manifest>;
   /** The first tags. Throws RegistryError. */
-  tags(): Promise<readonly string[]>;
+  readonly tags: () => Promise<readonly string[]>;
   /** The caller verifies the content, and reads or destroys it. The answer may have an error status. Throws RegistryError. */
-  openBlob(digest: string, range?: string): Promise<OpenBlob>;
+  readonly openBlob: (digest: string, range?: string) => Promise<OpenBlob>;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -198,7 +198,7 @@ it('gives the agent what Ironic gives it', async () => {
     return [];
   });
   expect(differences).toEqual([]);
-  expect(counts).toEqual({ same: 12, formats: 4, words: 6, refused: 7, beyond: 1 });
+  expect(counts).toEqual({ same: 12, formats: 4, words: 5, refused: 7, beyond: 1 });
 });
 
 /**

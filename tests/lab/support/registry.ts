@@ -109,9 +109,9 @@ export async function startRegistry({ folder, address, ports: [port, tokenPort],
 }
 
 type Descriptor = { readonly mediaType: string; readonly digest: string; readonly size: number };
-export const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
-export const INDEX = 'application/vnd.oci.image.index.v1+json';
-export const EMPTY = 'application/vnd.oci.empty.v1+json';
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const INDEX = 'application/vnd.oci.image.index.v1+json';
+const EMPTY = 'application/vnd.oci.empty.v1+json';
 
 /** An image layout in a folder: blobs, manifests and indexes, of which the last one is pushed. */
 export function imageLayout(folder: string) {

@@ -37,7 +37,7 @@ it.each([
   ['oci://quay.io/a@constructor:00', 'The algorithm of the digest is neither sha256 nor sha512.'],
   [`oci://quay.io/${'a/'.repeat(2000)}b`, 'It is longer than 2048 characters.'],
 ])('refuses %s', (href, message) => {
-  expect(() => parseReference(href)).toThrow(expect.objectContaining({ message }));
+  expect(() => parseReference(href)).toThrow(new Error(message));
 });
 
 it('names blobs and manifests', () => {
