@@ -148,7 +148,6 @@ export const FAULTS = {
     503,
     'The image registry has indicates the rate limit has been exceeded for url {image_ref}. Please try again later or consider using authentication and/or trying again.',
   ],
-  ImageChecksumError: [500, 'The supplied image checksum is invalid or does not match.'],
   InvalidImage: [500, 'The requested image is not valid for use. {reason}'],
   ImageChecksumURLNotSupported: [500, 'Use of remote checksum files is not supported.'],
   GlanceConnectionFailed: [500, 'Connection to glance endpoint {endpoint} failed: {reason}'],
