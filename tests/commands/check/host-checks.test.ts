@@ -129,7 +129,7 @@ describe('checkHost()', () => {
       'refused',
       /unknown hardware types: toaster; there are fake-hardware, ipmi, /,
     ],
-    ['hardware', { 'DEFAULT.enabled_deploy_interfaces': ['direct', 'anaconda'] }, 'warning', /not available: anaconda/],
+    ['hardware', { 'DEFAULT.enabled_deploy_interfaces': ['direct', 'waffle'] }, 'warning', /not available: waffle/],
     ['boot services', { 'boot.http_host': null, 'boot.interface': 'nope0' }, 'refused', /there is no such interface/],
     [
       'boot services',

@@ -16,14 +16,14 @@ const given = (info: JsonObject, properties: JsonObject, options: Partial<Option
   testTask({ node: { driver_info: info, properties }, options });
 
 it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null]>([
-  ['all nodes', {}, ARM, COMMON, { kernel: '/k', ramdisk: '/r', trusted: true }, null],
+  ['all nodes', {}, ARM, COMMON, { kernel: '/k', ramdisk: '/r', trusted: true, byArchitecture: {} }, null],
   ["the node's architecture", {}, ARM, { ...COMMON, ...BY_ARCH }, { kernel: '/ak', ramdisk: '/ar', trusted: true }, null],
   [
     'all nodes, for an architecture without a setting',
     {},
     { cpu_arch: 'x86_64' },
     { ...COMMON, ...BY_ARCH },
-    { kernel: '/k', ramdisk: '/r', trusted: true },
+    { kernel: '/k', ramdisk: '/r', trusted: true, byArchitecture: {} },
     null,
   ],
   [
@@ -31,7 +31,7 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
     {},
     { cpu_arch: 'constructor' },
     { ...COMMON, ...BY_ARCH },
-    { kernel: '/k', ramdisk: '/r', trusted: true },
+    { kernel: '/k', ramdisk: '/r', trusted: true, byArchitecture: {} },
     null,
   ],
   [
@@ -47,7 +47,7 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
     { deploy_kernel: 'http://k' },
     {},
     COMMON,
-    { kernel: '/k', ramdisk: '/r', trusted: true },
+    { kernel: '/k', ramdisk: '/r', trusted: true, byArchitecture: {} },
     OWN_HALF,
   ],
   [
@@ -55,7 +55,7 @@ it.each<[string, JsonObject, JsonObject, Partial<Options>, object, string | null
     {},
     ARM,
     { ...COMMON, ...HALF_BY_ARCH },
-    { kernel: '/k', ramdisk: '/r', trusted: true },
+    { kernel: '/k', ramdisk: '/r', trusted: true, byArchitecture: {} },
     ARCH_HALF,
   ],
 ])('ramdiskOf takes kernel and ramdisk from the settings of %s', (_, info, properties, options, expected, warning) => {
