@@ -114,10 +114,15 @@ function createWindow({ blocks, negotiated, send: sendPacket, timer, deadline, h
   let again = false;
   let repeated = false;
   let round = 0;
+  /** The value of `base` while its window is read from the file. */
+  let reading: number | undefined;
 
   const send = (): void => {
-    const ownRound = ++round;
     deadline.restart();
+    // A slow disk, and not a loss: the window is sent once it was read. To begin anew each time would never send it.
+    if (reading === base) return;
+    const ownRound = ++round;
+    reading = undefined;
     if (base === NEGOTIATING) {
       sendPacket(encodeTftp({ kind: 'oack', options: negotiated.granted }));
       return;
@@ -125,7 +130,9 @@ function createWindow({ blocks, negotiated, send: sendPacket, timer, deadline, h
     const first = base + 1;
     const sendPackets = (packets: readonly Buffer[]): void => {
       // The client may have acknowledged more while the file was read.
-      if (ownRound !== round || hasEnded()) return;
+      if (ownRound !== round) return;
+      reading = undefined;
+      if (hasEnded()) return;
       for (const packet of packets) sendPacket(packet);
       const last = base + packets.length;
       resent += Math.max(Math.min(sent, last) - first + 1, 0);
@@ -137,6 +144,7 @@ function createWindow({ blocks, negotiated, send: sendPacket, timer, deadline, h
       sendPackets(packets);
       return;
     }
+    reading = base;
     packets.then(sendPackets).catch((error: unknown) => {
       sendPacket(encodeTftp({ kind: 'error', code: 0, message: 'The file cannot be read' }));
       end(error instanceof Error ? error : new Error(String(error)));

@@ -436,6 +436,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire',
     'wire/openstack',
     'wire/redfish',
+    'wire/dhcp/client-architectures',
     'wire/images/kernel-processor',
   ],
   'drivers/common': [

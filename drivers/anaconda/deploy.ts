@@ -84,7 +84,7 @@ export const anacondaDeploy: DeployInterface = {
     const { boot } = task.driver;
     if (!boot.prepareInstaller)
       throw invalidParameter(
-        'Invalid configuration: the deploy interface anaconda needs a boot interface that boots over the network: ipxe, http-ipxe or pxe.',
+        'Invalid configuration: the deploy interface anaconda needs a boot interface that boots over the network: ipxe, http-ipxe, http or pxe.',
       );
     await boot.validate?.(task);
     validateCapabilities(task.node);

@@ -1,9 +1,8 @@
 /** Converts entries of a Redfish service's logs, and the events that it sends, to observations for the rules of health. */
 import { isObject } from '../../model/json';
-import type { Signal, SignalKind } from '../../model/rules/health-rules';
+import { subjectText, type Signal, type SignalKind } from '../../model/rules/health-rules';
 import { statesOfHealth } from './health-signals';
 
-const MAX_SUBJECT = 100;
 const MAX_PATH = 512;
 
 /** What the names in a path say of the kind of a part; the last name that is here counts. */
@@ -45,12 +44,13 @@ export const kindOfPath = (path: string): SignalKind => {
 };
 /** `Memory/DIMM1`: the collection and the name. */
 export const subjectOfPath = (path: string): string =>
-  path
-    .split(/[/#]/)
-    .filter((part) => part !== '')
-    .slice(-2)
-    .join('/')
-    .slice(0, MAX_SUBJECT);
+  subjectText(
+    path
+      .split(/[/#]/)
+      .filter((part) => part !== '')
+      .slice(-2)
+      .join('/'),
+  );
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, MAX_PATH) : undefined;
@@ -64,7 +64,7 @@ function originOf(record: Readonly<Record<string, unknown>>): string | undefined
 /** `ResourceEvent.1.3.ResourceErrorsDetected`: without the version, which changes with the firmware. */
 const messageOf = (id: string | undefined): string | undefined => id?.replace(/\.\d+(?:\.\d+){0,2}(?=\.)/, '');
 /** Control characters do not belong into texts of alerts. */
-const plain = (words: string): string => words.replace(/\p{Cc}/gu, ' ').slice(0, MAX_SUBJECT);
+const plain = (words: string): string => subjectText(words.replace(/\p{Cc}/gu, ' '));
 
 /** Undefined: the record has no severity, so that it says nothing of health. */
 export function recordSignal(source: 'log' | 'event', record: unknown): Signal | undefined {

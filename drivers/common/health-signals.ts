@@ -1,11 +1,11 @@
 /** Converts what BMCs report to observations for the rules of health (model/rules/health-rules.ts). */
 import type { JsonObject } from '../../model/records';
-import { kindOf, type Signal, type SignalKind, type SignalState } from '../../model/rules/health-rules';
+import { kindOf, subjectText, type Signal, type SignalKind, type SignalState } from '../../model/rules/health-rules';
 import { readingsOf, unitOf } from './sensor-readings';
 
 /** Parts of one machine; further ones are not judged. */
 const MAX = 512;
-const MAX_SUBJECT = 100;
+const MAX_READING = 100;
 const textOf = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
 
 /** The first words of IPMI's sensor types that differ from our kinds. */
@@ -32,7 +32,7 @@ const NOT_IN_USE: readonly string[] = ['Absent', 'Disabled', 'StandbyOffline', '
 const ANALOG = /^(-?\d+(?:\.\d+)?)(?: \(\+\/- \d+(?:\.\d+)?\))? (\S.*)$/;
 function ipmiSignal(kind: SignalKind, subject: string, fields: JsonObject, states: readonly SignalState[] | undefined): Signal | undefined {
   const status = textOf(fields['Status']);
-  const [, value, unit] = ANALOG.exec(textOf(fields['Sensor Reading']).slice(0, MAX_SUBJECT)) ?? [];
+  const [, value, unit] = ANALOG.exec(textOf(fields['Sensor Reading']).slice(0, MAX_READING)) ?? [];
   // No reading: nothing is known.
   if (value === undefined && states === undefined) return undefined;
   const number = value === undefined ? {} : { value: Number(value), unit: unitOf(unit!) };
@@ -68,11 +68,11 @@ interface PartsRead {
 }
 const isAbsent = (fields: JsonObject): boolean => fields['state'] === 'Absent';
 const subjectOf = (kind: SignalKind, key: string, fields: JsonObject | undefined): string =>
-  fields && 'Sensor Reading' in fields ? key.slice(0, MAX_SUBJECT) : `${NAMES[kind] ?? kind} ${partOf(key.slice(0, MAX_SUBJECT))}`;
+  fields && 'Sensor Reading' in fields ? subjectText(key) : `${NAMES[kind] ?? kind} ${partOf(subjectText(key))}`;
 
 /** The words of the notes count beside those of the fields. */
 function signalOf(kind: SignalKind, key: string, fields: JsonObject, note: SensorNote | undefined): Signal | undefined {
-  const name = key.slice(0, MAX_SUBJECT);
+  const name = subjectText(key);
   if ('Sensor Reading' in fields) return ipmiSignal(kind, name, fields, note?.states);
   const signal = redfishSignal(kind, name, fields);
   if (!note || isAbsent(fields)) return signal;

@@ -1,6 +1,6 @@
 /** Observations for the rules of health from changes of hardware, which recorders and inspections find (docs/recorder.md). */
 import type { HardwareChange } from '../hardware-records';
-import type { Signal, SignalKind } from './health-rules';
+import { subjectText, type Signal, type SignalKind } from './health-rules';
 
 /** Components whose loss is a matter of health. A machine's other components are moved and renamed too often. */
 const KINDS: Readonly<Partial<Record<HardwareChange['component'], readonly [kind: SignalKind, name: string]>>> = {
@@ -17,6 +17,6 @@ export const hardwareSignals = (changes: readonly HardwareChange[]): readonly Si
     if (known === undefined || kind === 'changed') return [];
     if (kind === 'vanished' && ++losses > MAX_LOSSES) return [];
     const [of, name] = known;
-    return [{ source: 'hardware', kind: of, subject: `${name} ${key}`.slice(0, 100), states: kind === 'vanished' ? ['vanished'] : [] }];
+    return [{ source: 'hardware', kind: of, subject: subjectText(`${name} ${key}`), states: kind === 'vanished' ? ['vanished'] : [] }];
   });
 };

@@ -3,6 +3,7 @@
  * evaluation. Pure: the caller stores what follows.
  */
 import { defined, isObject } from '../json';
+import { storable } from '../text';
 import { SEVERITIES, type AlertKey, type AlertSource, type EndedAlert, type NewAlert, type Severity } from './health-alerts';
 
 /** The kinds of parts. Sensors of other kinds are `other`. */
@@ -25,6 +26,10 @@ const SIGNAL_STATES = {
   vanished: 'the part was there before',
 } as const;
 export type SignalState = keyof typeof SIGNAL_STATES;
+
+const MAX_SUBJECT = 100;
+/** The text as the database keeps it: an alert is known by its subject, also after it was read again. */
+export const subjectText = (text: string): string => storable(text.slice(0, MAX_SUBJECT));
 
 /** One observation of a part of a machine. */
 export interface Signal {

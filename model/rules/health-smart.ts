@@ -3,7 +3,8 @@
  * rules of health.
  */
 import { isObject } from '../json';
-import type { FoundParts, Signal, SignalState } from './health-rules';
+import { storable } from '../text';
+import { subjectText, type FoundParts, type Signal, type SignalState } from './health-rules';
 
 /** One disk. A null or an absent value: the disk does not tell it. */
 export interface DiskHealth {
@@ -39,7 +40,7 @@ const NUMBERS = [
 ] as const satisfies readonly (keyof DiskHealth)[];
 
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value.replace(/\p{Cc}/gu, ' ').slice(0, MAX_TEXT) : undefined;
+  typeof value === 'string' ? storable(value.replace(/\p{Cc}/gu, ' ').slice(0, MAX_TEXT)) : undefined;
 /** What is of use in a report from outside. Everything else is left out. */
 export function diskHealthOf(given: unknown): readonly DiskHealth[] {
   if (!Array.isArray(given)) return [];
@@ -83,7 +84,7 @@ export function smartSignals(disks: readonly DiskHealth[]): SmartRead {
   const present = new Set<string>();
   const signals = disks.flatMap((disk): readonly Signal[] => {
     const { serial, name, passed, life_used: life, reallocated_sectors: reallocated, pending_sectors: pending, temperature } = disk;
-    const subject = `disk ${serial && counts.get(serial) === 1 ? serial : name}`.slice(0, 100);
+    const subject = subjectText(`disk ${serial && counts.get(serial) === 1 ? serial : name}`);
     if (present.has(subject)) return [];
     present.add(subject);
     if (disk.unread !== undefined) return [];

@@ -110,16 +110,23 @@ const written = (from: string, text: string, at: string): string => `
 const THERE = `there AS MATERIALIZED (
     SELECT uuid FROM nodes WHERE uuid IN (SELECT node_uuid FROM given) ORDER BY uuid FOR KEY SHARE
   )`;
-/** Open alerts of a node, from where on only reports are added, which have a limit of their own: a machine may invent parts without end. */
+/**
+ * Open alerts of a node, from where on only reports are added, which have a limit of their own: a machine may invent parts without end. So may
+ * the recorder of a host, whose alerts are counted apart: they must not keep out what the BMC says.
+ */
 const MAX_OPEN = 256;
 const PUT = `
   WITH given AS (
-    SELECT *, row_number() OVER (PARTITION BY node_uuid ORDER BY severity, number) AS place
+    SELECT *, row_number() OVER (PARTITION BY node_uuid, coalesce(of_recorder, false) ORDER BY severity, number) AS place
     FROM ROWS FROM (json_to_recordset($1::json) AS (uuid text, node_uuid text, source text, rule text, subject text, severity text,
       text text, until timestamptz, reported_by text, of_recorder boolean)) WITH ORDINALITY
       AS given (uuid, node_uuid, source, rule, subject, severity, text, until, reported_by, of_recorder, number)
   ), ${THERE}, rooms AS MATERIALIZED (
-    SELECT there.uuid, ${MAX_OPEN} - (SELECT count(*) FROM health_alerts WHERE node_uuid = there.uuid AND cleared_at IS NULL) AS room FROM there
+    SELECT there.uuid, teller.is_recorder, ${MAX_OPEN} - (
+      SELECT count(*) FROM health_alerts
+      WHERE node_uuid = there.uuid AND cleared_at IS NULL AND health_alerts.of_recorder = teller.is_recorder
+    ) AS room
+    FROM there, (VALUES (false), (true)) AS teller (is_recorder)
   ), latest AS (
     SELECT DISTINCT ON (${KEY.map((name) => `health_alerts.${name}`).join(', ')}) health_alerts.*
     FROM health_alerts JOIN given ON ${sameKey('health_alerts', 'given')}
@@ -130,7 +137,7 @@ const PUT = `
     SELECT given.uuid, ${KEY.map((name) => `given.${name}`).join(', ')}, given.severity, given.text, $2::timestamptz, $2::timestamptz,
       given.until, given.reported_by, latest.masked_until, latest.mask_reason, latest.masked_by,
       coalesce(given.of_recorder, false)
-    FROM given JOIN rooms ON rooms.uuid = given.node_uuid
+    FROM given JOIN rooms ON rooms.uuid = given.node_uuid AND rooms.is_recorder = coalesce(given.of_recorder, false)
       LEFT JOIN latest ON ${sameKey('latest', 'given')} AND latest.masked_until > $2::timestamptz
     WHERE given.source = 'report' OR given.place <= rooms.room
       OR EXISTS (SELECT 1 FROM health_alerts WHERE ${sameKey('health_alerts', 'given')} AND cleared_at IS NULL)

@@ -229,15 +229,41 @@ describe('a client that acknowledges nothing', () => {
   ])('gets %s', async (_, request, most) => {
     const outcomes: unknown[] = [];
     const metrics: Metrics = { ...silentMetrics, count: (__, labels) => void outcomes.push(labels) };
-    // The clock of this service passes each wait at once.
-    const own = await start({ metrics, clock: testClock() });
+    // Time passes only when the first packet was sent: before, the file has to be read.
+    const clock = testClock(0, 0);
+    const own = await start({ metrics, clock });
     const client = await silentClient();
     try {
       await client.send(request, own.port);
+      await until('a packet', () => client.came.length > 0);
+      await clock.advance(10);
       await until('the end of the transfer', () => outcomes.length > 0);
       expect(outcomes).toEqual([{ outcome: 'silent' }]);
-      await until('a packet', () => client.came.length > 0);
       expect(client.came.reduce((sum, { octets }) => sum + octets, 0)).toBeLessThanOrEqual(most);
+    } finally {
+      await client.close();
+      await own.stop();
+    }
+  });
+  it('gets the first packet of a file that is read slowly, however often the timeout expires meanwhile', async () => {
+    const reads: (() => void)[] = [];
+    const read = (): Readable => Readable.from(later(), { objectMode: false });
+    async function* later(): AsyncGenerator<Buffer> {
+      await new Promise<void>((resolve) => reads.push(resolve));
+      yield bytes(100);
+    }
+    const file = { size: 100, modified: 0, read, release: async () => {} };
+    const open = async (): Promise<BootFile> => ({ kind: 'remote', file });
+    const clock = testClock(0, 0);
+    const own = await start({ clock, boots: { recordFor: async () => undefined, open } });
+    const client = await silentClient();
+    try {
+      await client.send(requestOf(`boot/${'0'.repeat(32)}/kernel`), own.port);
+      await until('the reading', () => reads.length === 1);
+      await clock.advance(2);
+      expect(reads).toHaveLength(1);
+      reads[0]!();
+      await until('the packet', () => client.came.length === 1);
     } finally {
       await client.close();
       await own.stop();

@@ -332,6 +332,9 @@ describe('ipxe: prepareRamdisk', () => {
       expect(await recorded({ cpu_arch: 'aarch64' })).toEqual({ cpu_arch: 'aarch64', files: { kernel: arm(), ramdisk } });
       expect(await recorded({ cpu_arch: 'x86_64' })).toEqual({ cpu_arch: 'x86_64', files: { kernel: x86(), ramdisk } });
     });
+    it.each(['i686', 'amd64', 'anything'])('takes a kernel of x86 for the architecture %s', async (cpu_arch) => {
+      expect(await recorded({ cpu_arch })).toEqual({ cpu_arch, files: { kernel: x86(), ramdisk } });
+    });
     it('records all for a node that does not say its architecture', async () => {
       const files = { kernel: x86(), ramdisk, 'kernel.aarch64': arm(), 'ramdisk.aarch64': ramdisk };
       expect(await recorded({})).toEqual({ cpu_arch: null, files });

@@ -1,6 +1,7 @@
 /** What disks say of themselves, as observations and as alerts. */
-import { healthRules, observed, type Standings } from '../../../model/rules/health-rules';
+import { healthRules, observed, takeOpen, type Standings } from '../../../model/rules/health-rules';
 import { diskHealthOf, MAX_DISKS, smartSignals, type DiskHealth } from '../../../model/rules/health-smart';
+import { storable } from '../../../model/text';
 
 const NODE = { uuid: 'n', isOn: true };
 const RULES = healthRules([]);
@@ -66,6 +67,21 @@ it.each<[string, unknown, readonly DiskHealth[]]>([
   ],
   ['long texts', [{ name: 'x'.repeat(1000) }], [{ name: 'x'.repeat(255) }]],
 ])('a report from outside: %s', (_, given, expected) => expect(diskHealthOf(given)).toEqual(expected));
+it('an alert whose subject is cut within a character stays open when the open alerts are read again', () => {
+  const report = diskHealthOf([{ name: '/dev/sda', serial: `${'x'.repeat(94)}\u{1f4a5}`, passed: false }]);
+  const { signals, found } = smartSignals(report);
+  const standings: Standings = new Map();
+  const { raised } = observed(RULES, standings, NODE, signals, found);
+  expect(raised).toHaveLength(1);
+  for (let times = 0; times < 3; times++) {
+    takeOpen(
+      RULES,
+      standings,
+      raised.map((alert) => ({ ...alert, subject: storable(alert.subject) })),
+    );
+    expect(observed(RULES, standings, NODE, signals, found)).toEqual({ raised: [], cleared: [] });
+  }
+});
 it('a report with too many disks is cut', () => {
   expect(diskHealthOf(Array.from({ length: MAX_DISKS + 5 }, (_, index) => ({ name: `d${index}` })))).toHaveLength(MAX_DISKS);
 });

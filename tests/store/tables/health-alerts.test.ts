@@ -83,6 +83,18 @@ it('lists the critical ones first, and the newest of them', async () => {
   const listed = await alerts().list({ nodeUuid: one, worstFirst: true, limit: 3 });
   expect(listed.map(({ subject }) => subject)).toEqual(['d', 'b', 'c']);
 });
+it('what a recorder invents without end leaves room for what the BMC says', async () => {
+  const many = Array.from({ length: 300 }, (_, index) =>
+    alert(one, `disk ${index}`, { source: 'smart', severity: 'critical', of_recorder: true }),
+  );
+  await alerts().put(many.slice(0, 200), false);
+  await alerts().put([...many.slice(200), alert(one, 'fan')], false);
+  await alerts().put([alert(one, 'temperature')], false);
+  const listed = await alerts().list({ nodeUuid: one, limit: 999 });
+  expect(listed.filter(({ source }) => source === 'smart')).toHaveLength(256);
+  expect(listed.filter(({ source }) => source === 'sensor').map(({ subject }) => subject)).toEqual(['fan', 'temperature']);
+  await database.query('DELETE FROM nodes WHERE uuid = $1', [one]);
+});
 it('what a recorder found ends with its instance; what others found stays', async () => {
   const hardware = { source: 'hardware', rule: 'drive_lost' } as const;
   await database.store().hardware.putToken(one, 'hash', 'deployment');
