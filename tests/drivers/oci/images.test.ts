@@ -143,6 +143,15 @@ it.each([
   await expect(prepare(deploying())).rejects.toThrow(message);
 });
 
+it('asks for some of the entries of an endless index only', async () => {
+  served.set('/v2/', Buffer.from('{}'));
+  const entries = Array.from({ length: 200 }, (_, n) => ({ ...manifest({ artifactType: 'a', layers: [{ n }, {}] }), artifactType: 'a' }));
+  serve('manifests', Buffer.from(JSON.stringify({ mediaType: `${OCI}index.v1+json`, manifests: entries })), 'v1');
+  await expect(prepare(deploying())).rejects.toThrow(/has no disk image or bootable container in it/);
+  // The API's version, the index, and the manifests.
+  expect(ranges).toHaveLength(34);
+});
+
 it.each([
   [{ image_pull_secret: 7 }, 'instance_info/image_pull_secret is not a string'],
   [
