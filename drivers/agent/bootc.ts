@@ -5,7 +5,10 @@ import { str, toBoolean } from '../../model/python';
 import { imageServerLogin } from '../../wire/image-servers';
 import { setBootDevice } from '../common/boot-settings';
 import { type DeployInterface, type Outcome, type Task, done, failed } from '../interfaces';
+import { isOciUrl } from '../../wire/oci/reference';
+import { identifyOciImage } from '../oci/images';
 import { deliveredConfigdrive } from './configdrive';
+import { downloadSource } from './direct';
 import {
   agentDeploy,
   agentProperties,
@@ -71,8 +74,22 @@ async function setBootToDisk(task: Task): Promise<Outcome> {
   }
 }
 
+/** Whether the registry has a bootable container there, and no disk image. */
+async function supports(task: Task): Promise<boolean> {
+  const source = task.node.instance_info['image_source'];
+  if (typeof source !== 'string' || !isOciUrl(source)) return false;
+  try {
+    return (await identifyOciImage(task, source, downloadSource(task))).kind === 'bootc';
+  } catch (error) {
+    task.signal.throwIfAborted();
+    task.log.warn('The registry does not say whether the image is a bootable container', { reason: reasonOf(error) });
+    return false;
+  }
+}
+
 export const bootcDeploy: DeployInterface = {
   ...agentDeploy,
+  supports,
   properties: agentProperties,
   validate,
   steps: deploymentSteps({
