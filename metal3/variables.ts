@@ -178,7 +178,7 @@ export const FIXED_SETTINGS: Settings = {
   'DEFAULT.enabled_hardware_types': 'ipmi,redfish,fake-hardware,manual-management',
   'DEFAULT.enabled_bios_interfaces': 'no-bios,redfish',
   'DEFAULT.enabled_boot_interfaces': 'ipxe,pxe,fake,redfish-virtual-media,redfish-https',
-  'DEFAULT.enabled_deploy_interfaces': 'autodetect,direct,fake,ramdisk,custom-agent',
+  'DEFAULT.enabled_deploy_interfaces': 'autodetect,direct,fake,ramdisk,bootc,custom-agent',
   'DEFAULT.enabled_firmware_interfaces': 'no-firmware,fake,redfish',
   'DEFAULT.enabled_inspect_interfaces': 'no-inspect,agent,fake,redfish',
   'DEFAULT.enabled_management_interfaces': 'ipmitool,fake,redfish,noop',

@@ -418,6 +418,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/common',
     'drivers/dhcp-providers',
     'drivers/interfaces',
+    'drivers/oci',
     'drivers/storage',
     'model',
     'wire',

@@ -31,8 +31,9 @@ const missingOf = (options: ImageServerOptions): readonly string[] =>
  * @throws Error when user name or password is missing
  */
 export function checkImageServerLogin(options: ImageServerOptions): readonly string[] {
-  if (options['deploy.image_server_auth_strategy'] !== 'http_basic') return [];
   const missing = missingOf(options).map((name) => `[deploy]${name}`);
+  // Registries of containers get the login whatever the strategy is.
+  if (options['deploy.image_server_auth_strategy'] !== 'http_basic' && missing.length > 0) return [];
   if (missing.length > 0) throw new Error(`[deploy]image_server_auth_strategy = http_basic needs ${missing.join(' and ')}`);
   return options['deploy.image_server_auth_hosts'].length === 0 && options['deploy.image_server_auth_permit_unknown_hosts']
     ? ['every host that a user names for an image gets the login of [deploy]image_server_user: name the hosts in image_server_auth_hosts']

@@ -29,6 +29,9 @@ function ignitionTextProblem(text: string): string | undefined {
   return isObject(config) && 'ignition' in config ? ignitionProblem(config) : undefined;
 }
 
+/** What this parser says of a list, a map or a quoted text over several lines without an indent, which cloud-init's parser takes. */
+const NOT_CLOSED = /(?:end with a |Missing closing )([\]}"'])/;
+
 /** As cloud-init reads it: YAML 1.1, with equal keys, and unknown tags. */
 function cloudConfigProblem(text: string): string | undefined {
   if (text.length > MOST.cloudConfig) return undefined;
@@ -42,7 +45,10 @@ function cloudConfigProblem(text: string): string | undefined {
     }).errors;
     // Nested more deeply than this parser can read.
     if (!error || error.code === 'RESOURCE_EXHAUSTION') return undefined;
-    const line = text.slice(0, error.pos[0]).split('\n').length;
+    const [at] = error.pos;
+    const closing = NOT_CLOSED.exec(error.message)?.[1];
+    if (closing !== undefined && text.includes(closing, at)) return undefined;
+    const line = text.slice(0, at).split('\n').length;
     return `user_data is a #cloud-config that is not valid YAML (line ${line}: ${error.code})`;
   } catch {
     return undefined;

@@ -3,9 +3,13 @@ import { MAX_AUTHORIZED_KEYS, readReference } from '../../model/agent/bootc-argu
 import { Fault, invalidParameter, reasonOf } from '../../model/errors';
 import { str, toBoolean } from '../../model/python';
 import { imageServerLogin } from '../../wire/image-servers';
+import { timeoutSignal } from '../../wire/timeout-signal';
 import { setBootDevice } from '../common/boot-settings';
 import { type DeployInterface, type Outcome, type Task, done, failed } from '../interfaces';
+import { isOciUrl } from '../../wire/oci/reference';
+import { identifyOciImage } from '../oci/images';
 import { deliveredConfigdrive } from './configdrive';
+import { downloadSource } from './direct';
 import {
   agentDeploy,
   agentProperties,
@@ -71,8 +75,25 @@ async function setBootToDisk(task: Task): Promise<Outcome> {
   }
 }
 
+/** Milliseconds: requests of clients wait for it. */
+const MOST_LOOK_MS = 30_000;
+/** Whether the registry has a bootable container there, and no disk image. */
+async function supports(task: Task): Promise<boolean> {
+  const source = task.node.instance_info['image_source'];
+  if (typeof source !== 'string' || !isOciUrl(source)) return false;
+  try {
+    const signal = timeoutSignal(MOST_LOOK_MS, task.signal);
+    return (await identifyOciImage({ ...task, signal }, source, downloadSource(task))).kind === 'bootc';
+  } catch (error) {
+    task.signal.throwIfAborted();
+    task.log.warn('The registry does not say whether the image is a bootable container', { reason: reasonOf(error) });
+    return false;
+  }
+}
+
 export const bootcDeploy: DeployInterface = {
   ...agentDeploy,
+  supports,
   properties: agentProperties,
   validate,
   steps: deploymentSteps({

@@ -6,8 +6,9 @@ import { downloadSource } from '../agent/direct';
 import { appendedArguments, apiUrlOf, requireAll } from '../agent/ramdisk';
 import { findImage, validImage } from '../common/glance-images';
 import { inspectImage } from '../common/image-formats';
-import { checkLocation, headOf, locateImage, servable, servedAs, type ImageSource } from '../common/images';
+import { checkImage, headOf, locateImage, servable, servedAs, type ImageSource } from '../common/images';
 import type { Installer, Task } from '../interfaces';
+import { requireDigest } from '../oci/images';
 import { isKernelCommandLine } from '../../wire/kernel-arguments';
 import { glanceId, type GlanceImage } from '../../wire/openstack/glance';
 import { withoutEndSlashes } from '../../wire/urls';
@@ -62,7 +63,7 @@ export async function checkInstaller(task: Task): Promise<void> {
     `Cannot validate image information for node ${node.uuid} because one or more parameters are missing from its instance_info and insufficient information is present to boot from a remote volume`,
     { image_source: source, ...(id === undefined ? { kernel, ramdisk } : {}) },
   );
-  locateImage(source, task.options);
+  checkHref(source, task);
   const properties = id === undefined ? {} : (await validImage(task, id)).properties;
   const repository = id === undefined && (await isRepository(task));
   const parts = partsOf(node, properties, repository);
@@ -71,8 +72,11 @@ export async function checkInstaller(task: Task): Promise<void> {
     if (missing.length > 0)
       throw new Fault('MissingParameterValue', { message: `Image ${source} is missing the following properties: ${missing.join(', ')}` });
   } else if (parts.stage2 === '' && !repository) throw invalidParameter(withoutStage2(source));
-  for (const href of [parts.kernel, parts.ramdisk, parts.stage2, parts.template]) if (href !== '') locateImage(href, task.options);
+  for (const href of [parts.kernel, parts.ramdisk, parts.stage2, parts.template]) if (href !== '') checkHref(href, task);
   appendedArguments(task);
+}
+function checkHref(href: string, { options }: Task): void {
+  if (locateImage(href, options).kind === 'oci') requireDigest(href);
 }
 const withoutStage2 = (source: string): string =>
   `'stage2_id' is missing from the properties of the OS image ${withoutCredentials(source)}. The anaconda deploy interface requires this to be set with the OS image or in instance_info['stage2'].`;
@@ -89,7 +93,8 @@ type Target = { readonly url: string } | { readonly name: string; readonly sourc
 async function targetOf(task: Task, repository: boolean, image: GlanceImage | undefined): Promise<Target> {
   const { instance_info: info } = task.node;
   const given = locateImage(text(info['image_source']), task.options);
-  const source = given.kind === 'http' || given.kind === 'file' ? await checkLocation(given, task) : given;
+  // `installerOf` has looked up an image in Glance.
+  const source = given.kind === 'glance' ? given : await checkImage(given, task);
   if (!repository) await inspectImage(source, image?.diskFormat ?? info['image_disk_format'], task);
   if (source.kind === 'http' && (repository || downloadSource(task) !== 'local')) return { url: source.url };
   return { name: `image${extensionOf(source, image?.properties ?? {})}`, source: servedAs(source) };

@@ -3,9 +3,10 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { Fault, invalidParameter, reasonOf } from '../../model/errors';
+import { withoutCredentials } from '../../model/urls';
 import { configdriveOf } from '../agent/configdrive';
 import { imagePart } from '../common/image-formats';
-import { download, locateImage } from '../common/images';
+import { checkImage, download, locateImage } from '../common/images';
 import type { Task } from '../interfaces';
 import { renderUntrusted } from '../../wire/templates/untrusted';
 import { filesOfIso } from '../../wire/images/iso9660-reader';
@@ -48,14 +49,17 @@ export function ownTemplate(path: string | null): string {
   }
 }
 
-/** A template that a user or an image names: a URL, a file, or an image in Glance. Throws InvalidParameterValue. */
+/** A template that a user or an image names: a URL, a file, or an image in Glance or a registry. Throws InvalidParameterValue, ImageNotFound. */
 export async function givenTemplate(task: Task, href: string): Promise<string> {
-  const source = locateImage(href, task.options);
+  const located = locateImage(href, task.options);
+  const shown = withoutCredentials(href);
+  // Glance and registries are read with the login of this program: the image must be one that the user may have.
+  const source = located.kind === 'glance' || located.kind === 'oci' ? await checkImage(located, task) : located;
   const bytes = await imagePart(source, task, 0, MAX_TEMPLATE + 1).catch((error: unknown) => {
     task.signal.throwIfAborted();
-    throw invalidTemplate(`The kickstart template ${href} cannot be read: ${reasonOf(error)}`, error);
+    throw invalidTemplate(`The kickstart template ${shown} cannot be read: ${reasonOf(error)}`, error);
   });
-  if (bytes.length > MAX_TEMPLATE) throw invalidTemplate(`The kickstart template ${href} has more than ${MAX_TEMPLATE} bytes.`);
+  if (bytes.length > MAX_TEMPLATE) throw invalidTemplate(`The kickstart template ${shown} has more than ${MAX_TEMPLATE} bytes.`);
   return bytes.toString('utf8');
 }
 

@@ -112,7 +112,7 @@ export function locateImage(href: string, options: FileOptions | null): ImageSou
  * As `checkLocation`. For images in Glance: throws ImageNotFound, ImageNotAuthorized, ImageUnacceptable, GlanceConnectionFailed. For files in
  * registries: as `identifyOciFile`.
  */
-async function checkImage(source: ImageSource, task: ImageTask): Promise<ImageSource> {
+export async function checkImage(source: ImageSource, task: ImageTask): Promise<ImageSource> {
   switch (source.kind) {
     case 'snapshot':
       throw refused(`snapshot://${source.id}`, 'Image download protocol snapshot is not supported.');

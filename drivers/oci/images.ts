@@ -80,13 +80,16 @@ function faultOf(href: string, error: unknown): unknown {
   return refused(href, `${url}: ${error.message}`, error);
 }
 
+/** Milliseconds for all requests that one answer takes: the node is reserved meanwhile. */
+const MAX_MS = 600_000;
 /** @param permitsUser whether the secret of `instance_info` counts, which is for the user's image alone */
 async function withRegistry<T>(task: OciTask, href: string, permitsUser: boolean, work: (registry: Registry) => Promise<T>): Promise<T> {
-  const { node, options, signal, clock, random } = task;
+  const { node, options, clock, random } = task;
+  const signal = timeoutSignal(MAX_MS, task.signal);
   try {
     return await work(await openRegistry(parseOci(href), { secrets: node, permitsUser, options, signal, clock, random }));
   } catch (error) {
-    signal.throwIfAborted();
+    task.signal.throwIfAborted();
     throw faultOf(href, error);
   }
 }
@@ -145,9 +148,11 @@ interface Entry extends Candidate {
   readonly digest: string | null;
   readonly layers: readonly Layer[];
 }
+/** Entries of an index that are looked at: each costs a request, during which the node is reserved. */
+const MAX_CANDIDATES = 32;
 /** The first entry that can be deployed: a container, or an artifact with one layer. */
 async function firstOf(registry: Registry, candidates: readonly Candidate[], own: string): Promise<Entry | undefined> {
-  for (const candidate of candidates) {
+  for (const candidate of candidates.slice(0, MAX_CANDIDATES)) {
     const { entry, diskType } = candidate;
     const isManifest = Array.isArray(entry['layers']) && entry['layers'].length > 0;
     const digest = typeof entry['digest'] === 'string' ? parseDigest(entry['digest']) : isManifest ? own : null;
@@ -241,16 +246,22 @@ export async function identifyOciImage(task: OciTask, href: string, downloadSour
   );
 }
 
+/** Throws InvalidParameterValue for a reference that is no file: it has no digest. */
+export function requireDigest(href: string): OciReference & { readonly digest: string } {
+  const reference = parseOci(href);
+  const { digest } = reference;
+  if (digest === undefined) throw notSpecific(href);
+  return { ...reference, digest };
+}
+
 /**
  * The file of a kernel, a ramdisk or an ISO image: the one layer of a manifest that the reference names by its digest. Uses the secret of
  * `driver_info` alone, since such files are not the user's. Throws as `identifyOciImage`.
  */
 export async function identifyOciFile(task: OciTask, href: string): Promise<BlobReference> {
-  const reference = parseOci(href);
-  const { digest } = reference;
-  if (digest === undefined) throw notSpecific(href);
+  const reference = requireDigest(href);
   return withRegistry(task, href, false, async (registry) => {
-    const layers = layersOf((await registry.manifest(digest)).content);
+    const layers = layersOf((await registry.manifest(reference.digest)).content);
     if (layers.length !== 1) throw refused(href, `Incorrect number of layers. Expected 1 layer, found ${layers.length} layers.`);
     return blobOf(reference, layers[0]);
   });

@@ -18,6 +18,9 @@ it.each<[string, unknown]>([
   ['a cloud-config', '#cloud-config\nusers:\n  - name: a\n    name: b\n    x: !other 1\nb: &x [1]\nc: *x\n'],
   ['an empty cloud-config', '#cloud-config\n'],
   ['a template', '## template: jinja\n#cloud-config\na: {{ v1.x }}: :\n'],
+  ['a list over lines without an indent', '#cloud-config\npackages: [\na,\nb]\n'],
+  ['a list in a list', '#cloud-config\nruncmd:\n- [a,\nb]\n'],
+  ['a text over lines without an indent', '#cloud-config\na: "x\ny"\nb: \'x\ny\'\n'],
   ['a cloud-config of many levels', `#cloud-config\n${'['.repeat(8000)}${']'.repeat(8000)}`],
   ['a longer cloud-config than is read', `#cloud-config\n${'# a\n'.repeat(20_000)}a: b: c\n`],
 ])('accepts %s', (_, data) => {

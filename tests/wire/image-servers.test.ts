@@ -52,6 +52,7 @@ it.each<[Partial<Options>, string]>([
 describe('checkImageServerLogin', () => {
   it.each<[ImageServerOptions, number]>([
     [given([], true), 1],
+    [given([], true, { 'deploy.image_server_auth_strategy': 'noauth' }), 1],
     [given([], false), 0],
     [given(['images.example.com'], true), 0],
     [given([], true, { 'deploy.image_server_auth_strategy': 'noauth', 'deploy.image_server_user': null }), 0],

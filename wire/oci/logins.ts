@@ -51,14 +51,26 @@ function ownLogins(registry: string, secrets: Secrets | undefined, permitsUser: 
   return username && password && isAuthHostPermitted(`https://${registry}/`, options) ? [{ username, password }] : undefined;
 }
 
+/**
+ * Whether the login of a token server may be used for this registry. The registry gets the token: one that somebody else runs must not name the
+ * token server of another, and get the images that the operator's login may read there.
+ */
+const isPartner = (registry: string, realmHost: string, auths: JsonObject): boolean =>
+  Object.hasOwn(auths, registry) || hostOf(registry) === hostOf(realmHost);
+const hostOf = (authority: string): string => authority.replace(/:\d+$/, '').toLowerCase();
+
 /** Characters of the file. */
 const MAX_FILE = 1024 * 1024;
-/** Throws an Error that names the option. */
+/**
+ * @param hosts the registry, then its token server
+ * @throws Error that names the option
+ */
 async function fileLogins(path: string, hosts: readonly string[]): Promise<readonly Credentials[]> {
   try {
     const { auths } = objectOf(await parseJson(Buffer.from(await readRegularFile(path, MAX_FILE)), JSON_LIMITS.registry));
     if (!isObject(auths)) throw new Error('it has no object "auths"');
-    const secrets = hosts.flatMap((host) => (Object.hasOwn(auths, host) ? [objectOf(auths[host])['auth']] : []));
+    const known = hosts.filter((host, index) => index === 0 || isPartner(hosts[0]!, host, auths));
+    const secrets = known.flatMap((host) => (Object.hasOwn(auths, host) ? [objectOf(auths[host])['auth']] : []));
     const secret = secrets.find((value): value is string => typeof value === 'string' && value !== '');
     return secret === undefined ? [] : loginsOf(secret);
   } catch (error) {
@@ -76,7 +88,7 @@ export interface LoginSource {
 export const mayLogIn = (registry: string, { secrets, permitsUser, options }: LoginSource): boolean =>
   options['oci.authentication_config'] !== null || ownLogins(registry, secrets, permitsUser, options) !== undefined;
 /**
- * @param realmHost host of the token server that the registry names; the file may have its login, too
+ * @param realmHost host of the token server that the registry names; the file may have its login, too, if it also has the registry
  * @throws Error when the file cannot be read
  */
 export async function loginsFor(registry: string, realmHost: string | undefined, source: LoginSource): Promise<readonly Credentials[]> {

@@ -23,6 +23,14 @@ export interface Layer {
 
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
+/** Characters of a file's name, and of a media type (RFC 6838 §4.2: twice 127). Users see these texts, and records have them. */
+const MAX_SHORT = 255;
+/** Null: also for a text that is too long, or that has control characters. */
+const shortText = (value: unknown): string | null => {
+  const found = text(value);
+  return found === null || found.length > MAX_SHORT || /\p{Cc}/u.test(found) ? null : found;
+};
+
 /** Whether the manifest, or the entry of an index, is an artifact, such as a disk image. Others are containers. */
 export const isArtifact = (manifest: JsonObject): boolean =>
   text(manifest['artifactType']) !== null || objectOf(manifest['config'])['mediaType'] === EMPTY_CONFIG;
@@ -72,8 +80,8 @@ export const layersOf = (manifest: JsonObject): readonly Layer[] =>
   objects(manifest['layers']).map(({ digest, size, mediaType, annotations }) => ({
     digest: text(digest) ?? '',
     size: sizeOf(size),
-    mediaType: text(mediaType),
-    title: text(objectOf(annotations)['org.opencontainers.image.title']),
+    mediaType: shortText(mediaType),
+    title: shortText(objectOf(annotations)['org.opencontainers.image.title']),
   }));
 /** Bytes of a container: its config and its layers. */
 export const sizeOfContainer = (config: unknown, layers: readonly Layer[]): number =>

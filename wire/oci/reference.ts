@@ -38,6 +38,7 @@ const REGISTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\
 /** OCI distribution specification 1.1, "Pulling manifests". Servers differ about capital letters. */
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,253}[a-z0-9])?$/i;
 const TAG = /^\w[\w.-]{0,127}$/;
+export const isTag = (value: unknown): value is string => typeof value === 'string' && TAG.test(value);
 /** Algorithm → hexadecimal digits. */
 const DIGITS: Readonly<Record<string, number>> = { sha256: 64, sha512: 128 };
 
@@ -68,7 +69,7 @@ export function parseReference(href: string): OciReference {
   if (digests.length > 1 || others.length > 0) throw new BadReference('It has more than one tag or digest.');
   if (!repository.split('/').every((part) => NAME.test(part)) || repository.length > 255)
     throw new BadReference('It does not name a repository.');
-  if (tag !== undefined && !TAG.test(tag)) throw new BadReference('The tag is invalid.');
+  if (tag !== undefined && !isTag(tag)) throw new BadReference('The tag is invalid.');
   return { registry, repository, tag: tag ?? 'latest', digest: digests[0] === undefined ? undefined : parseDigest(digests[0]) };
 }
 

@@ -15,7 +15,7 @@ import { webServerConnector, type WebServerOptions } from '../web-servers';
 import { challengesOf, tokenUrl, type Challenge } from './challenge';
 import { loginsFor, mayLogIn, type LoginOptions, type LoginSource } from './logins';
 import { OCI_INDEX, OCI_MANIFEST } from './manifest';
-import type { BlobReference } from './reference';
+import { isTag, type BlobReference } from './reference';
 
 export interface RegistryOptions extends LoginOptions, WebServerOptions {
   readonly 'DEFAULT.webserver_connection_timeout': number;
@@ -152,7 +152,9 @@ async function jsonOf({ url, status, body }: Answer): Promise<{ readonly bytes: 
     const bytes = new Uint8Array(await body.arrayBuffer());
     return { bytes, content: await parseJson(bytes, JSON_LIMITS.registry) };
   } catch (error) {
-    throw new RegistryError(withoutQuery(url), status, `the answer is no JSON: ${connectionText(error)}`, { cause: error });
+    // The parser quotes the text: a token, or what a redirect leads to.
+    const reason = error instanceof SyntaxError ? '' : `: ${connectionText(error)}`;
+    throw new RegistryError(withoutQuery(url), status, `the answer is no JSON${reason}`, { cause: error });
   }
 }
 
@@ -340,7 +342,7 @@ async function tagsAt(connection: Connection, url: string, authorization: string
     const answer: Answer = await getWhole(connection, next, authorization, OCI_INDEX);
     if (answer.status !== 200) throw await failure(answer);
     const { tags } = objectOf((await jsonOf(answer)).content);
-    for (const tag of Array.isArray(tags) ? (tags as readonly unknown[]) : []) if (typeof tag === 'string') found.push(tag);
+    for (const tag of Array.isArray(tags) ? (tags as readonly unknown[]) : []) if (isTag(tag)) found.push(tag);
     next = found.length < MAX_TAGS ? nextPage(answer) : undefined;
   }
   return found;

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bootcDeploy } from '../../../drivers/agent/bootc';
 import { directDeploy } from '../../../drivers/agent/direct';
 import { identifyOciFile } from '../../../drivers/oci/images';
 import { servable } from '../../../drivers/common/images';
@@ -141,6 +142,28 @@ it.each([
   served.set('/v2/', Buffer.from('{}'));
   publish();
   await expect(prepare(deploying())).rejects.toThrow(message);
+});
+
+it('asks for some of the entries of an endless index only', async () => {
+  served.set('/v2/', Buffer.from('{}'));
+  const entries = Array.from({ length: 200 }, (_, n) => ({ ...manifest({ artifactType: 'a', layers: [{ n }, {}] }), artifactType: 'a' }));
+  serve('manifests', Buffer.from(JSON.stringify({ mediaType: `${OCI}index.v1+json`, manifests: entries })), 'v1');
+  await expect(prepare(deploying())).rejects.toThrow(/has no disk image or bootable container in it/);
+  // The API's version, the index, and the manifests.
+  expect(ranges).toHaveLength(34);
+});
+
+it('tells bootc of a bootable container, and of nothing else', async () => {
+  served.set('/v2/', Buffer.from('{}'));
+  const supports = (info: JsonObject) => bootcDeploy.supports!(deploying(info).task);
+  manifest({ config: { mediaType: `${OCI}config.v1+json` }, layers: [{}, {}] }, 'container');
+  artifact('v1');
+  await expect(supports({ image_source: href(':container') })).resolves.toBe(true);
+  await expect(supports({ image_source: href() })).resolves.toBe(false);
+  await expect(supports({ image_source: href(':absent') })).resolves.toBe(false);
+  await expect(supports({ image_source: 'oci://' })).resolves.toBe(false);
+  await expect(supports({ image_source: 'http://127.0.0.1:1/image.raw' })).resolves.toBe(false);
+  await expect(supports({ image_source: null })).resolves.toBe(false);
 });
 
 it.each([

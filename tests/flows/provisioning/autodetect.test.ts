@@ -7,7 +7,7 @@ let whole: WholeServer;
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
     machines: 6,
-    options: { 'DEFAULT.enabled_deploy_interfaces': ['autodetect', 'direct', 'ramdisk', 'custom-agent'] },
+    options: { 'DEFAULT.enabled_deploy_interfaces': ['autodetect', 'direct', 'ramdisk', 'bootc', 'custom-agent'] },
   });
 });
 afterAll(() => whole.close(), 30_000);

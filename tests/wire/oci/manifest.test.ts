@@ -49,6 +49,11 @@ it('reads layers, and takes nothing for granted', () => {
   expect(sizeOfContainer(undefined, layersOf({}))).toBe(0);
 });
 
+it.each([['x'.repeat(300)], ['a\nb'], ['\u001b[31m']])('leaves out a name or a type that no file has: %j', (text) => {
+  const [layer] = layersOf({ layers: [{ mediaType: text, annotations: { 'org.opencontainers.image.title': text } }] });
+  expect(layer).toMatchObject({ mediaType: null, title: null });
+});
+
 it.each([
   ['application/zstd', 'zstd'],
   ['application/vnd.oci.image.layer.v1.tar+gzip', 'gzip'],

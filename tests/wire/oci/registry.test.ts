@@ -156,6 +156,12 @@ describe('logging in', () => {
     otherAnswer = (_request, response) => void response.end(text);
     await expect(open()).rejects.toMatchObject({ message: expect.stringMatching(message) as string });
   });
+  it('does not quote what is no JSON', async () => {
+    answer['/v2/'] = challenge(`Bearer realm="${otherUrl()}/token"`);
+    otherAnswer = (_, response) => void response.end('{"token": s3cret}');
+    const error = await open().catch((thrown: unknown) => thrown as Error);
+    expect(error).toMatchObject({ message: 'the answer is no JSON' });
+  });
   it('does not follow the token server with the login', async () => {
     answer['/v2/'] = challenge(`Bearer realm="${otherUrl()}/token"`);
     answer['/stolen'] = json({ token: 'x' });
@@ -262,6 +268,10 @@ describe('tags', () => {
     };
     await expect((await open(null)).tags()).resolves.toEqual(['a', 'b']);
     expect(seen.map(({ at }) => at)).toEqual(['registry', 'registry']);
+  });
+  it('leaves out what is no tag', async () => {
+    answer['/v2/team/disk/tags/list'] = json({ tags: ['v1', 'a\nb', 'x'.repeat(200), ''] });
+    await expect((await open(null)).tags()).resolves.toEqual(['v1']);
   });
   it('ends with a server whose pages never end', async () => {
     answer['/v2/team/disk/tags/list'] = (_, response) =>
