@@ -8,7 +8,7 @@ import type { Log } from '../model/log';
 import { reasonOf } from '../model/errors';
 
 interface HeartbeatSchedule {
-  /** Requests a heartbeat soon, whatever the interval. */
+  /** Requests a heartbeat at once, or a second after the conductor's last request, whatever the interval. */
   readonly force: () => void;
   /** Requests one heartbeat, unless the agent sent one less than LEAST_INTERVAL ago. */
   readonly progressed: () => void;
@@ -29,7 +29,10 @@ interface HeartbeatOptions {
 
 /** Seconds. */
 const LEAST_INTERVAL = 5;
-/** Seconds from a command's end to the first forced heartbeat, then from each one to its repetition: the node may still be reserved. */
+/**
+ * Seconds from the conductor's last request to the first forced heartbeat, then from each one to its repetition: the node may still be
+ * reserved.
+ */
 const FORCED = [1, 2, 4, 8, 8, 8] as const;
 
 export function createHeartbeatSchedule({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {
@@ -40,6 +43,7 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
   let forced: { readonly due: number; readonly index: number } | null = { due, index: 0 };
   let sent = false;
   let lastSent = -Infinity;
+  let lastContact = -Infinity;
   let wake = new AbortController();
 
   const seconds = (least: number, most: number): number => (least + (most - least) * random()) * 1000;
@@ -58,7 +62,7 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
   };
   return {
     force() {
-      forced = { due: time() + FORCED[0] * 1000, index: 0 };
+      forced = { due: Math.max(time(), lastContact + FORCED[0] * 1000), index: 0 };
       sent = false;
       wake.abort();
     },
@@ -68,6 +72,7 @@ export function createHeartbeatSchedule({ send, timeout, clock, random, log }: H
       wake.abort();
     },
     contacted() {
+      lastContact = time();
       if (sent) forced = null;
     },
     async run(signal) {

@@ -67,7 +67,18 @@ it('ends the short intervals after five repetitions without contact', async () =
   await beating.end();
 });
 
-it('sends a heartbeat a second after the end of a command, and repeats it until the next contact', async () => {
+it('sends a heartbeat at the end of a long command at once', async () => {
+  const beating = start(0);
+  await beating.clock.advance(500);
+  beating.heart.contacted();
+  await beating.clock.advance(9_500);
+  beating.heart.force();
+  await beating.clock.advance(0);
+  expect(beating.sent).toEqual([0, 10]);
+  await beating.end();
+});
+
+it('sends a heartbeat a second after the last contact when a command has ended, and repeats it until the next contact', async () => {
   const beating = start(0);
   await beating.clock.advance(500);
   beating.heart.contacted();

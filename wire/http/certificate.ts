@@ -1,5 +1,5 @@
 /**
- * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, with the agent's address or name as
+ * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-256 with ECDSA and SHA-256, with the agent's address or name as
  * its only alternative name. It is encoded as DER here: Node creates keys and signatures, but no certificates.
  */
 import { createSign, generateKeyPairSync } from 'node:crypto';
@@ -25,7 +25,7 @@ export function ownCertificate(
   random: (bytes: number) => Buffer,
   days = VALID_DAYS,
 ): OwnCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const serial = random(16);
   serial[0] = (serial[0]! & 0x7f) | 0x01;
   const name = sequence(set(sequence(oid('2.5.4.3'), der(0x0c, Buffer.from(commonName, 'utf8')))));
@@ -39,7 +39,7 @@ export function ownCertificate(
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(subjectAlternativeName(address))),
   );
-  const signature = createSign('sha512').update(toBeSigned).sign(privateKey);
+  const signature = createSign('sha256').update(toBeSigned).sign(privateKey);
   const certificate = sequence(toBeSigned, SIGNATURE_ALGORITHM, der(0x03, Buffer.concat([Buffer.of(0), signature])));
   return {
     certificate: `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/(.{64})(?!$)/g, '$1\n')}\n-----END CERTIFICATE-----\n`,
@@ -76,5 +76,5 @@ function subjectAlternativeName(address: string): Buffer {
   return sequence(oid('2.5.29.17'), der(0x01, Buffer.of(0xff)), der(0x04, sequence(name)));
 }
 
-/** ecdsa-with-SHA512 (RFC 5758 §3.2). */
-const SIGNATURE_ALGORITHM = sequence(oid('1.2.840.10045.4.3.4'));
+/** ecdsa-with-SHA256 (RFC 5758 §3.2). */
+const SIGNATURE_ALGORITHM = sequence(oid('1.2.840.10045.4.3.2'));
