@@ -29,11 +29,6 @@ export const DIFFERENCES: readonly Difference[] = [
     what: 'default',
     because: 'text on a terminal, else JSON; there are no Python packages whose levels could differ',
   },
-  {
-    options: ['DEFAULT.enabled_deploy_interfaces', 'DEFAULT.autodetect_deploy_interfaces'],
-    what: 'default',
-    because: 'bootc does not exist here',
-  },
   { options: ['DEFAULT.rpc_transport', 'json_rpc.port'], what: 'default', because: 'processes find each other in the database' },
   { options: ['dhcp.dhcp_provider'], what: 'default', because: 'neutron if Neutron is configured, see derived.ts' },
   { options: ['keystone_authtoken.http_connect_timeout'], what: 'default', because: 'no request lasts forever' },
