@@ -5,6 +5,7 @@ import { startTlsServer } from './tls-server';
 
 const OCI = 'application/vnd.oci.image.';
 const REPOSITORY = 'os/image';
+const digestOf = (content: Buffer): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 export interface FakeRegistry {
   /** The file with its certificate. */
@@ -36,11 +37,16 @@ export async function startFakeRegistry(ca: string): Promise<FakeRegistry> {
     const [type, content] = found;
     const [, from = '0', to] = /^bytes=(\d+)-(\d*)$/.exec(range ?? '') ?? [];
     const part = content.subarray(Number(from), to ? Number(to) + 1 : undefined);
-    response.writeHead(range === undefined ? 200 : 206, { 'content-type': type, 'content-length': part.length });
+    response.writeHead(range === undefined ? 200 : 206, {
+      'content-type': type,
+      'content-length': part.length,
+      // Ironic finds a container by it.
+      'docker-content-digest': digestOf(content),
+    });
     response.end(method === 'HEAD' ? undefined : part);
   });
   const put = (kind: 'blobs' | 'manifests', type: string, content: Buffer, tag?: string): JsonObject => {
-    const digest = `sha256:${createHash('sha256').update(content).digest('hex')}`;
+    const digest = digestOf(content);
     for (const name of tag === undefined ? [digest] : [digest, tag]) served.set(`/v2/${REPOSITORY}/${kind}/${name}`, [type, content]);
     return { mediaType: type, digest, size: content.length };
   };
