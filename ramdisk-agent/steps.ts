@@ -12,7 +12,7 @@ import { sendSnapshot } from './disk/snapshot';
 import { writeImage } from './disk/write';
 import { type Blocks, readSaveArguments, readSnapshotArguments } from '../model/agent/save-arguments';
 import { imageUrls, readWriteArguments, type WriteArguments } from '../model/agent/write-arguments';
-import { readBootcArguments } from '../model/agent/bootc-arguments';
+import { readBootcArguments } from '../wire/oci/bootc-arguments';
 import { concerning, describeDisk } from '../model/agent/subject';
 import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';

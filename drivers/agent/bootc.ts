@@ -1,15 +1,13 @@
 /** Deployment of bootable containers: the agent runs the installer that the container has, which writes the disk. */
-import { MAX_AUTHORIZED_KEYS, readReference } from '../../model/agent/bootc-arguments';
 import { Fault, invalidParameter, reasonOf } from '../../model/errors';
 import { str, toBoolean } from '../../model/python';
-import { imageServerLogin } from '../../wire/image-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
+import { MAX_AUTHORIZED_KEYS, readReference } from '../../wire/oci/bootc-arguments';
+import { loginsFor } from '../../wire/oci/logins';
 import { setBootDevice } from '../common/boot-settings';
 import { type DeployInterface, type Outcome, type Task, done, failed } from '../interfaces';
-import { isOciUrl } from '../../wire/oci/reference';
-import { identifyOciImage } from '../oci/images';
+import { checkPullSecrets, identifyOciImage } from '../oci/images';
 import { deliveredConfigdrive } from './configdrive';
-import { downloadSource } from './direct';
 import {
   agentDeploy,
   agentProperties,
@@ -19,6 +17,7 @@ import {
   prepareWithoutImage,
   validateAgentDeploy,
 } from './deploy';
+import { downloadSource } from './direct';
 import { runAgentStep } from './steps';
 
 /** Throws InvalidImageRef for what is no reference to an image in a registry, InvalidParameterValue for the settings of the installer. */
@@ -31,27 +30,41 @@ async function validate(task: Task): Promise<void> {
     throw invalidParameter(`instance_info/bootc_authorized_keys must be a text of at most ${MAX_AUTHORIZED_KEYS} characters`);
   if (encrypts !== undefined && encrypts !== null && toBoolean(encrypts) === undefined)
     throw invalidParameter('instance_info/bootc_tpm2_luks must be true or false');
-  registryAuth(task, source);
+  checkPullSecrets(task.node);
 }
 
 /**
- * The entry `auth` of container tools for the image's registry: base64 of `user:password`. Undefined: the registry gets none. Ironic would
- * send the password alone where a secret has both, which no container tool understands. Throws InvalidParameterValue.
+ * The entry `auth` of container tools for the image's registry: base64 of `user:password`, or the node's secret if it is no such pair.
+ * Undefined: the registry gets none. Throws an Error if the file of logins cannot be read.
  */
-function registryAuth({ node, options }: Task, source: string): string | undefined {
-  for (const [field, info] of Object.entries({ instance_info: node.instance_info, driver_info: node.driver_info })) {
-    const secret = info['image_pull_secret'];
-    if (secret && typeof secret !== 'string') throw invalidParameter(`${field}/image_pull_secret must be a text`);
-    if (typeof secret === 'string' && secret !== '') return secret.includes(':') ? base64(secret) : secret;
-  }
-  const login = imageServerLogin(source.replace('oci:', 'https:'), options);
-  return login && base64(`${login.username}:${login.password}`);
+async function registryAuth({ node, options }: Task, registry: string): Promise<string | undefined> {
+  const [login] = await loginsFor(registry, undefined, { secrets: node, permitsUser: true, options });
+  if (!login) return undefined;
+  return login.username === '' ? login.password : base64(`${login.username}:${login.password}`);
 }
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
+/** Milliseconds: requests of clients wait for it. */
+const MOST_LOOK_MS = 30_000;
+/** As Ironic's: an image that the registry does not describe is not supported. */
+async function supports(task: Task): Promise<boolean> {
+  const { image_source: source } = task.node.instance_info;
+  if (typeof source !== 'string' || readReference(source) === undefined) return false;
+  try {
+    const signal = timeoutSignal(MOST_LOOK_MS, task.signal);
+    return (await identifyOciImage({ ...task, signal }, source, downloadSource(task))).kind === 'bootc';
+  } catch (error) {
+    task.signal.throwIfAborted();
+    task.log.warn('The registry does not say whether the image is a bootable container', { image: source, reason: reasonOf(error) });
+    return false;
+  }
+}
+
 async function executeInstall(task: Task): Promise<Outcome> {
   const source = String(task.node.instance_info['image_source']);
-  const auth = registryAuth(task, source);
+  const reference = readReference(source);
+  if (!reference) throw new Fault('InvalidImageRef', { image_href: source });
+  const auth = await registryAuth(task, reference.registry);
   const args = {
     image_source: source,
     configdrive: (await deliveredConfigdrive(task)) ?? null,
@@ -75,26 +88,10 @@ async function setBootToDisk(task: Task): Promise<Outcome> {
   }
 }
 
-/** Milliseconds: requests of clients wait for it. */
-const MOST_LOOK_MS = 30_000;
-/** Whether the registry has a bootable container there, and no disk image. */
-async function supports(task: Task): Promise<boolean> {
-  const source = task.node.instance_info['image_source'];
-  if (typeof source !== 'string' || !isOciUrl(source)) return false;
-  try {
-    const signal = timeoutSignal(MOST_LOOK_MS, task.signal);
-    return (await identifyOciImage({ ...task, signal }, source, downloadSource(task))).kind === 'bootc';
-  } catch (error) {
-    task.signal.throwIfAborted();
-    task.log.warn('The registry does not say whether the image is a bootable container', { reason: reasonOf(error) });
-    return false;
-  }
-}
-
 export const bootcDeploy: DeployInterface = {
   ...agentDeploy,
-  supports,
   properties: agentProperties,
+  supports,
   validate,
   steps: deploymentSteps({
     execute_bootc_install: [80, onlyWhenWritingImage(executeInstall)],

@@ -3,7 +3,7 @@
  * drive is there, so that errors of the request leave the disk unchanged. After a later error the edges of the disk are wiped: what is half
  * written does not boot.
  */
-import type { BootcArguments } from '../../model/agent/bootc-arguments';
+import type { BootcArguments } from '../../wire/oci/bootc-arguments';
 import { AgentError } from '../../model/agent/errors';
 import { readConfigDrive } from '../../model/agent/write-arguments';
 import type { Clock } from '../../model/clock';

@@ -5,7 +5,7 @@
 import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import type { BootcArguments, ImageReference } from '../../model/agent/bootc-arguments';
+import type { BootcArguments, ImageReference } from '../../wire/oci/bootc-arguments';
 import { AgentError } from '../../model/agent/errors';
 import { reasonOf } from '../../model/errors';
 import type { Trust } from '../system/http';

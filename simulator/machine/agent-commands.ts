@@ -8,7 +8,7 @@ import { keepOf, keptDisks, type ErasedDisk, type EraseMethodName } from '../../
 import { rootDisk, usableDisks } from '../../model/agent/root-disk';
 import { bootOf, hasSoftwareVolumes, inOrder, layoutOf, placeVolumes, RAID_STEPS, readVolumes } from '../../model/agent/software-raid';
 import { planPartitions } from '../../model/agent/partition-plan';
-import { readBootcArguments } from '../../model/agent/bootc-arguments';
+import { readBootcArguments } from '../../wire/oci/bootc-arguments';
 import { readSnapshotArguments } from '../../model/agent/save-arguments';
 import { readWriteArguments } from '../../model/agent/write-arguments';
 import { fetchContent, readDrive, type DiskContent } from './image';

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { readBootcArguments } from '../../model/agent/bootc-arguments';
+import { readBootcArguments } from '../../wire/oci/bootc-arguments';
 import { silentLog } from '../../model/log';
 import { installContainer } from '../../ramdisk-agent/bootc/install';
 import { withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';

@@ -1,4 +1,7 @@
 /** The deploy interface bootc, without the flows: what it refuses, and what the agent is told. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { bootcDeploy } from '../../../drivers/agent/bootc';
 import { done, failed, wait } from '../../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../../model/records';
@@ -33,6 +36,8 @@ describe('validate', () => {
     [{ image_source: 'oci://user:pw@r/x' }, 'Invalid image href oci://user:pw@r/x.'],
     [{ image_source: 'oci://r/x@sha256:ab' }, 'Invalid image href oci://r/x@sha256:ab.'],
     [{ image_source: 'oci://r/x:a:b' }, 'Invalid image href oci://r/x:a:b.'],
+    [{ image_source: 'oci://r/Capital' }, 'Invalid image href oci://r/Capital.'],
+    [{ image_source: 'OCI://r/x' }, 'Invalid image href OCI://r/x.'],
     [
       { image_source: IMAGE, bootc_authorized_keys: ['a'] },
       'instance_info/bootc_authorized_keys must be a text of at most 65536 characters',
@@ -42,7 +47,7 @@ describe('validate', () => {
       'instance_info/bootc_authorized_keys must be a text of at most 65536 characters',
     ],
     [{ image_source: IMAGE, bootc_tpm2_luks: 'perhaps' }, 'instance_info/bootc_tpm2_luks must be true or false'],
-    [{ image_source: IMAGE, image_pull_secret: 5 }, 'instance_info/image_pull_secret must be a text'],
+    [{ image_source: IMAGE, image_pull_secret: 5 }, 'instance_info/image_pull_secret is not a string'],
     [{ image_source: IMAGE, root_device: { size: 'much' } }, 'Failed to validate the root device hints'],
   ])('refuses %j', (info, message) =>
     expect(valid(info)).rejects.toMatchObject({ status: 400, message: expect.stringContaining(message) as string }),
@@ -71,12 +76,19 @@ describe('steps', () => {
   });
 
   const login = { 'deploy.image_server_auth_strategy': 'http_basic', 'deploy.image_server_user': 'u', 'deploy.image_server_password': 'p' };
+  const folder = mkdtempSync(join(tmpdir(), 'bootc-logins-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const auths = { 'registry.example.com:5000': { auth: base64('f:p') }, 'registry.example.com': { auth: base64('o:p') } };
+  writeFileSync(join(folder, 'auth.json'), JSON.stringify({ auths }));
+  const file = { 'oci.authentication_config': join(folder, 'auth.json') };
   it.each<[string, JsonObject, JsonObject, Readonly<Record<string, string>>, string | null]>([
     ['no secret', {}, {}, {}, null],
     ['a secret of container tools', { image_pull_secret: base64('u:p') }, {}, {}, base64(base64('u:p'))],
     ['user and password', { image_pull_secret: 'u:p' }, { image_pull_secret: 'other' }, {}, base64(base64('u:p'))],
     ['the secret of the node', {}, { image_pull_secret: base64('n:p') }, login, base64(base64('n:p'))],
-    ['the login for image servers', {}, {}, login, base64(base64('u:p'))],
+    ['the login for image servers', {}, {}, { ...login, ...file }, base64(base64('u:p'))],
+    ['the login of the file', {}, {}, file, base64(base64('f:p'))],
+    ['a secret that is no pair', { image_pull_secret: 'a token' }, {}, file, base64('a token')],
   ])('execute_bootc_install tells the agent %s', async (_, info, driver_info, options, secret) => {
     const { task } = given(
       { image_source: IMAGE, configdrive: 'H4sI', bootc_authorized_keys: 'ssh-ed25519 A', ...info },
@@ -98,7 +110,7 @@ describe('steps', () => {
     expect(params['node']).toMatchObject({ instance_info: { bootc_authorized_keys: 'ssh-ed25519 A' } });
     const { step: sentStep, ...rest } = params;
     expect(sentStep).toBeDefined();
-    expect(JSON.stringify(rest)).not.toMatch(new RegExp(`${base64('u:p')}|u:p|${base64('n:p')}`));
+    expect(JSON.stringify(rest)).not.toMatch(new RegExp(`${base64('u:p')}|u:p|${base64('n:p')}|a token`));
   });
 
   it.each<[JsonObject, number]>([

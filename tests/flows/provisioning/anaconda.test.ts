@@ -28,8 +28,11 @@ beforeAll(async () => {
   await new Promise<void>((listening) => web.listen(0, '127.0.0.1', listening));
   mirror = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
   whole = await startWholeServer(database.connection(), {
-    machines: 7,
-    options: { 'DEFAULT.enabled_deploy_interfaces': ['anaconda', 'direct'] },
+    machines: 8,
+    options: {
+      'DEFAULT.enabled_deploy_interfaces': ['autodetect', 'anaconda', 'direct', 'ramdisk', 'bootc'],
+      'DEFAULT.autodetect_deploy_interfaces': ['ramdisk', 'bootc', 'anaconda'],
+    },
   });
 });
 afterAll(async () => {
@@ -49,9 +52,9 @@ const installs = (more: Readonly<Record<string, unknown>> = {}) => ({
   ...parts(),
   ...more,
 });
-async function available(instance: Readonly<Record<string, unknown>>) {
+async function available(instance: Readonly<Record<string, unknown>>, deploy_interface = 'anaconda') {
   const machine = whole.fleet.machines[next++]!;
-  const uuid = await whole.enrol(machine, { automated_clean: false, deploy_interface: 'anaconda', instance_info: instance });
+  const uuid = await whole.enrol(machine, { automated_clean: false, deploy_interface, instance_info: instance });
   await whole.order(uuid, 'manage');
   await whole.reach(uuid, 'manageable');
   await whole.order(uuid, 'provide');
@@ -189,4 +192,13 @@ it.each([
   expect(body['deploy']).toMatchObject({ result: false });
   expect((body['deploy'] as { readonly reason: string }).reason).toContain(message);
   await whole.call('DELETE', `/v1/nodes/${uuid}`);
+});
+
+it('autodetect gives an image to it, if it is the last one of the list', async () => {
+  const { uuid, script } = await available(installs(), 'autodetect');
+  await whole.order(uuid, 'active');
+  expect(await whole.reach(uuid, 'wait call-back')).toMatchObject({ deploy_interface: 'anaconda' });
+  const kickstart = await textAt(argumentsOf(await script())['ks']!);
+  await report(kickstart, 'end');
+  await whole.reach(uuid, 'active');
 });

@@ -1,16 +1,32 @@
 /** The deploy interface autodetect: which interface a node gets, when it is decided again, and what clients see. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startFakeRegistry, type FakeRegistry } from '../../support/fakes/oci-registry';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { useDatabase } from '../../support/database';
 
 const database = useDatabase();
+const folder = mkdtempSync(join(tmpdir(), 'autodetect-'));
 let whole: WholeServer;
+let registry: FakeRegistry;
 beforeAll(async () => {
+  registry = await startFakeRegistry(join(folder, 'registry.crt'));
+  registry.container('bootable');
+  registry.artifact('disk', Buffer.alloc(4096));
   whole = await startWholeServer(database.connection(), {
-    machines: 6,
-    options: { 'DEFAULT.enabled_deploy_interfaces': ['autodetect', 'direct', 'ramdisk', 'bootc', 'custom-agent'] },
+    machines: 9,
+    options: {
+      'DEFAULT.enabled_deploy_interfaces': ['autodetect', 'direct', 'ramdisk', 'bootc', 'custom-agent'],
+      'oci.verify_ca': registry.ca,
+    },
   });
 });
-afterAll(() => whole.close(), 30_000);
+afterAll(async () => {
+  await whole?.close();
+  await registry?.close();
+  rmSync(folder, { recursive: true });
+}, 30_000);
 
 let next = 0;
 async function available(more: Readonly<Record<string, unknown>> = {}) {
@@ -67,6 +83,56 @@ it('gives an instance that says that it runs from memory to ramdisk', async () =
   await whole.order(uuid, 'deleted');
   await whole.reach(uuid, 'available');
   expect(await interfaceOf(uuid)).toEqual(['autodetect']);
+});
+
+it('gives a bootable container to bootc, also for a rebuild while the registry is away', async () => {
+  const { uuid, machine } = await available({ instance_info: { image_source: registry.href('bootable') } });
+  const validation = await whole.call('GET', `/v1/nodes/${uuid}/validate`);
+  expect(validation.body).toMatchObject({ deploy: { result: true }, boot: { result: true } });
+  expect(await interfaceOf(uuid)).toEqual(['autodetect']);
+
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active');
+  expect(await interfaceOf(uuid)).toEqual(['bootc', 'autodetect']);
+  expect(machine.control.content('/dev/sda')).toMatchObject({ url: registry.href('bootable') });
+
+  // As in Ironic, a rebuild does not decide again.
+  registry.fail(503);
+  await whole.order(uuid, 'rebuild');
+  await whole.reach(uuid, 'active');
+  registry.fail(undefined);
+  expect(await interfaceOf(uuid)).toEqual(['bootc', 'autodetect']);
+  await whole.order(uuid, 'deleted');
+  await whole.reach(uuid, 'available');
+  expect(await interfaceOf(uuid)).toEqual(['autodetect']);
+});
+
+it('gives a disk image of a registry to direct', async () => {
+  const { uuid } = await available({ instance_info: { image_source: registry.href('disk') } });
+  const validation = await whole.call('GET', `/v1/nodes/${uuid}/validate`);
+  expect(validation.body).toMatchObject({ deploy: { result: true } });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active');
+  expect(await interfaceOf(uuid)).toEqual(['direct', 'autodetect']);
+});
+
+it('uses the last one if the registry does not say what the image is, and its reason fails the deployment', async () => {
+  const { uuid, machine } = await available({ instance_info: { image_source: registry.href('bootable') } });
+  registry.fail(403);
+  await whole.order(uuid, 'active');
+  const failed = await whole.reach(uuid, 'deploy failed');
+  registry.fail(undefined);
+  expect(failed['last_error']).toContain(`image_source: Image ${registry.href('bootable')} could not be found.`);
+  expect(machine.control.content('/dev/sda')).toBeUndefined();
+  // As in Ironic, the next deployment does not decide again.
+  expect(await interfaceOf(uuid)).toEqual(['direct', 'autodetect']);
+  await whole.order(uuid, 'deleted');
+  await whole.reach(uuid, 'available');
+  const again = { image_source: registry.href('bootable') };
+  await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: again }]);
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active');
+  expect(await interfaceOf(uuid)).toEqual(['bootc', 'autodetect']);
 });
 
 it('decides nothing for a request that is refused, and names what the chosen interface lacks', async () => {

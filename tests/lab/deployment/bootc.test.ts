@@ -16,23 +16,22 @@ import { bootingSections, startServerProcess, type RunningServer } from '../../.
 import { call } from '../inspection/inspect-machine';
 import { needs } from '../support/needs';
 import { buildRamdisk } from '../support/ramdisk';
-import { startRegistry, type Registry } from '../support/container-registry';
+import { startRegistry, type LabRegistry } from '../support/registry';
 
 /** Seconds. */
 const PATIENCE = 1200;
 jest.setTimeout(8 * PATIENCE * 1000);
 const REPORT_PORT = 8099;
-const REGISTRY = { port: 5443, name: '10.77.0.1:5443' };
 const KEY = 'ssh-ed25519 AAAA of the lab\n';
 
 let lab: Lab;
 let server: RunningServer;
-let registry: Registry;
+let registry: LabRegistry;
 const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
 beforeAll(async () => {
-  needs({ 'qemu-system-x86_64': 'qemu-system-x86', podman: 'podman', 'docker-registry': 'docker-registry', openssl: 'openssl' });
+  needs({ 'qemu-system-x86_64': 'qemu-system-x86', skopeo: 'skopeo', 'docker-registry': 'docker-registry' });
   await buildRamdisk();
   await buildRamdisk({ variant: 'podman' });
   lab = await openLab('bloomery-bootc');
@@ -41,15 +40,15 @@ beforeAll(async () => {
   registry = await startRegistry({
     folder: join(folder, 'registry'),
     address,
-    port: REGISTRY.port,
+    ports: [5443, 5444],
+    auth: 'basic',
     start: (...words) => lab.start(...words),
-    exec: (...words) => lab.exec(...words),
   });
   const make = async (name: string, env: NodeJS.ProcessEnv = {}): Promise<void> => {
     const tar = join(folder, `${name}.tar`);
     const words = [join(root, 'demo/lab/bootable-container.sh'), tar, `http://${address}:${REPORT_PORT}/`, name];
     await promisify(execFile)('bash', words, { env: { ...process.env, ...env }, timeout: 300_000 });
-    await registry.push(tar, `lab/${name}:1`);
+    await registry.pushContainer(tar, name);
   };
   await make('bootable');
   await make('bare', { BOOTC: 'none' });
@@ -57,7 +56,7 @@ beforeAll(async () => {
   const sections = bootingSections(lab);
   const more = {
     DEFAULT: { ...sections['DEFAULT'], enabled_deploy_interfaces: 'direct,bootc' },
-    agent: { api_ca_file: registry.ca },
+    agent: { api_ca_file: registry.caFile },
   };
   server = await startServerProcess(join(folder, 'server'), { ...sections, ...more }, lab.namespace);
   undo.push(() => server.stop());
@@ -109,7 +108,7 @@ async function order(machine: LabMachine, target: string, state: string, more: o
 }
 const setInfo = (machine: LabMachine, field: string, value: object) =>
   call(lab, 'PATCH', `/nodes/${machine.name}`, [{ op: 'add', path: `/${field}`, value }]);
-const instance = (image: string, more: JsonObject = {}): JsonObject => ({ image_source: `oci://${REGISTRY.name}/lab/${image}:1`, ...more });
+const instance = (image: string, more: JsonObject = {}): JsonObject => ({ image_source: `oci://${registry.host}/lab/${image}:1`, ...more });
 const drive = { configdrive: { meta_data: { uuid: 'of the instance' } } };
 
 /** The report of the deployed system as key → value. */
@@ -154,7 +153,7 @@ it('UEFI: a wrong password, a container without an installer and a reset never c
     await setInfo(machine, 'instance_info', info);
     return (await order(machine, 'active', 'deploy failed'))['last_error'];
   };
-  const wrong = Buffer.from('lab:wrong').toString('base64');
+  const wrong = Buffer.from(`${registry.username}:wrong`).toString('base64');
   const refused = await failing(instance('bootable', { image_pull_secret: wrong }));
   expect(refused).toMatch(/Failed to pull container image .*(unauthorized|authentication required|invalid username\/password)/s);
   expect(refused).not.toContain(wrong);
@@ -163,7 +162,7 @@ it('UEFI: a wrong password, a container without an installer and a reset never c
   );
   await setInfo(machine, 'instance_info', instance('bootable', { image_pull_secret: registry.secret }));
   await call(lab, 'PUT', `/nodes/${machine.name}/states/provision`, { target: 'active' });
-  const fetched = `The image ${REGISTRY.name}/lab/bootable:1 of`;
+  const fetched = `The image ${registry.host}/lab/bootable:1 of`;
   await until(
     PATIENCE,
     () => `the installer to run\n${consoleEnd(machine)}\n${server.logEnd()}`,

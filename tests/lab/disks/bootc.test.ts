@@ -2,7 +2,7 @@
  * Bootable containers by the agent in the variant of its ramdisk with podman: from Debian's docker-registry with TLS and a password to systems
  * that boot by BIOS and by UEFI. The container's installer stands for the real bootc (demo/lab/bootable-container-bootc).
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { AGENT_CA_PATH } from '../../../wire/agent-authorities';
 import { freePort } from '../../support/free-port';
 import { buildRamdisk } from '../support/ramdisk';
-import { type Registry, startRegistry } from '../support/container-registry';
+import { type LabRegistry, startRegistry } from '../support/registry';
 import { root } from '../support/venv';
 import { firmwareArguments, type Firmware, makeConfigDrive, type Reports, startReports } from './direct-boot';
 import { overlaid, startDiskMachine, startImageApi } from './disk-machine';
@@ -21,42 +21,31 @@ const run = promisify(execFile);
 /** The host, as QEMU's own network shows it. */
 const HOST = '10.0.2.2';
 const KEY = 'ssh-ed25519 AAAA lab';
-const children: ChildProcess[] = [];
 let folder: string;
 let reports: Reports;
-let registry: Registry;
-let port: number;
+let registry: LabRegistry;
 
 beforeAll(async () => {
   await buildRamdisk();
   await buildRamdisk({ variant: 'podman' });
   folder = mkdtempSync(join(tmpdir(), 'bootc-'));
   reports = await startReports();
-  port = await freePort();
   registry = await startRegistry({
     folder: join(folder, 'registry'),
     address: '127.0.0.1',
-    port,
-    addresses: [HOST],
-    start: (program, ...words) => {
-      const child = spawn(program, words);
-      children.push(child);
-      return child;
-    },
-    exec: (program, ...words) => run(program, words),
+    reachedAt: HOST,
+    ports: [await freePort(), await freePort()],
+    auth: 'basic',
+    start: (program, ...words) => spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'] }),
   });
   const tar = join(folder, 'bootable.tar');
   await run('bash', [join(root, 'demo/lab/bootable-container.sh'), tar, reports.url]);
-  await registry.push(tar, 'lab/bootable:1');
-  overlaid(join(folder, 'initrd'), { [AGENT_CA_PATH]: readFileSync(registry.ca) }, join(root, '.cache/ramdisk-podman/initrd'));
+  await registry.pushContainer(tar, 'bootable');
+  overlaid(join(folder, 'initrd'), { [AGENT_CA_PATH]: readFileSync(registry.caFile) }, join(root, '.cache/ramdisk-podman/initrd'));
 }, 2_000_000);
 afterAll(async () => {
-  for (const child of children) {
-    const ended = once(child, 'exit');
-    child.kill();
-    await ended;
-  }
-  await reports.close();
+  await registry?.stop();
+  await reports?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -75,7 +64,7 @@ it.each<[Firmware]>([['bios'], ['uefi']])('%s: the agent installs the container,
   try {
     await machine.waitFor('/v1/heartbeat/u');
     const args = {
-      image_source: `oci://${HOST}:${port}/lab/bootable:1`,
+      image_source: `oci://${registry.host}/lab/bootable:1`,
       configdrive: makeConfigDrive(place),
       oci_pull_secret: Buffer.from(registry.secret).toString('base64'),
     };

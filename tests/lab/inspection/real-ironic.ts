@@ -88,7 +88,9 @@ export async function startRealIronic(
   const words = [...inside, join(bin, 'ironic'), '--config-file', at('ironic.conf')];
   const log = openSync(at('ironic.log'), 'a');
   // Ironic finds its tools (ipmitool's wrappers, image conversion) in this folder.
-  const env = { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+  // Python's requests would prefer these to the authorities that Ironic's options name.
+  const { REQUESTS_CA_BUNDLE: _, CURL_CA_BUNDLE: __, ...inherited } = process.env;
+  const env = { ...inherited, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   const child = spawn(words[0]!, words.slice(1), { stdio: ['ignore', log, log], env });
   const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1`];
   await until(

@@ -1,4 +1,4 @@
-/** A real container registry (Debian's docker-registry) with TLS, for which skopeo pushes what a folder has. */
+/** A real container registry (Debian's docker-registry) with TLS, to which skopeo pushes disk images and containers. */
 import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,8 @@ interface RegistrySetup {
   /** A folder that exists, for its files. */
   readonly folder: string;
   readonly address: string;
+  /** By which machines reach it, where that differs. */
+  readonly reachedAt?: string;
   /** Of the registry, and of its token server. */
   readonly ports: readonly [number, number];
   /** `token`: a server of the test gives tokens. `basic`: htpasswd. */
@@ -20,14 +22,18 @@ interface RegistrySetup {
   readonly start: (...words: readonly string[]) => ChildProcess;
 }
 export interface LabRegistry {
-  /** Address and port, as references name it. */
+  /** Address and port, as references of machines name it. */
   readonly host: string;
   /** The certificate of the registry and of the token server, which is its own authority. */
   readonly caFile: string;
   readonly username: string;
   readonly password: string;
+  /** As container tools write it: base64 of user and password. */
+  readonly secret: string;
   /** Pushes an image layout (OCI image specification) with all that its index has, by skopeo. */
   push(layout: string, repository: string, tag: string): Promise<void>;
+  /** Pushes a tar of files as the container `lab/NAME:1`. */
+  pushContainer(tar: string, name: string): Promise<void>;
   /** The file of a blob in the registry's storage. */
   blobFile(digest: string): string;
   /** What the token server was asked, a line for each request. */
@@ -36,10 +42,19 @@ export interface LabRegistry {
   stop(): Promise<void>;
 }
 
-export async function startRegistry({ folder, address, ports: [port, tokenPort], auth, start }: RegistrySetup): Promise<LabRegistry> {
+export async function startRegistry(setup: RegistrySetup): Promise<LabRegistry> {
+  const {
+    folder,
+    address,
+    reachedAt = address,
+    ports: [port, tokenPort],
+    auth,
+    start,
+  } = setup;
+  mkdirSync(folder, { recursive: true });
   const file = (name: string): string => join(folder, name);
   const [username, password] = ['puller', randomBytes(12).toString('hex')];
-  const { certificate, privateKey } = ownCertificate(address, 'registry', Date.now(), randomBytes);
+  const { certificate, privateKey } = ownCertificate(reachedAt, 'registry', Date.now(), randomBytes);
   writeFileSync(file('registry.crt'), certificate);
   writeFileSync(file('registry.key'), privateKey, { mode: 0o600 });
   writeFileSync(file('htpasswd'), `${username}:${await hash(password, 5)}\n`);
@@ -74,20 +89,28 @@ export async function startRegistry({ folder, address, ports: [port, tokenPort],
   for (const stream of [server.stdout!, server.stderr!]) stream.on('data', (data: Buffer) => (log += data.toString()));
   children.push(server);
   await until('the registry listens', () => log.includes('listening on'));
+  const push: LabRegistry['push'] = async (layout, repository, tag) => {
+    const login = auth === 'none' ? ['--dest-no-creds'] : ['--dest-creds', `${username}:${password}`];
+    const trust = reachedAt === address ? ['--dest-cert-dir', file('certs')] : ['--dest-tls-verify=false'];
+    const words = ['copy', '--all', '--preserve-digests', ...trust, ...login];
+    const child = start('skopeo', '--insecure-policy', ...words, `oci:${layout}`, `docker://${address}:${port}/${repository}:${tag}`);
+    let said = '';
+    for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (data: Buffer) => (said += data.toString()));
+    await new Promise<void>((done, fail) => {
+      child.once('close', (code) => (code === 0 ? done() : fail(new Error(`skopeo ended with ${code}: ${said}\n${log.slice(-2000)}`))));
+    });
+  };
   return {
-    host: `${address}:${port}`,
+    host: `${reachedAt}:${port}`,
     caFile: file('registry.crt'),
     username,
     password,
-    push: async (layout, repository, tag) => {
-      const login = auth === 'none' ? ['--dest-no-creds'] : ['--dest-creds', `${username}:${password}`];
-      const words = ['copy', '--all', '--preserve-digests', '--dest-cert-dir', file('certs'), ...login];
-      const child = start('skopeo', '--insecure-policy', ...words, `oci:${layout}`, `docker://${address}:${port}/${repository}:${tag}`);
-      let said = '';
-      for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (data: Buffer) => (said += data.toString()));
-      await new Promise<void>((done, fail) => {
-        child.once('close', (code) => (code === 0 ? done() : fail(new Error(`skopeo ended with ${code}: ${said}\n${log.slice(-2000)}`))));
-      });
+    secret: Buffer.from(`${username}:${password}`).toString('base64'),
+    push,
+    pushContainer: async (tar, name) => {
+      const layout = join(folder, `layout-${name}`);
+      containerLayout(layout, tar);
+      await push(layout, `lab/${name}`, '1');
     },
     blobFile: (digest) => {
       const [algorithm, value] = digest.split(':') as [string, string];
@@ -134,4 +157,13 @@ export function imageLayout(folder: string) {
     manifest: (content: JsonObject): Descriptor => json(MANIFEST, { config: add(EMPTY, Buffer.from('{}')), ...content }),
     index: (manifests: readonly JsonObject[]): Descriptor => json(INDEX, { manifests }),
   };
+}
+
+/** The layout of a container with one layer: a tar of files. */
+function containerLayout(folder: string, tar: string): void {
+  const layout = imageLayout(folder);
+  const layer = layout.addFile('application/vnd.oci.image.layer.v1.tar', tar);
+  const config = { architecture: 'amd64', os: 'linux', config: {}, rootfs: { type: 'layers', diff_ids: [layer.digest] } };
+  const added = layout.add('application/vnd.oci.image.config.v1+json', Buffer.from(JSON.stringify(config)));
+  layout.manifest({ config: added, layers: [layer] });
 }

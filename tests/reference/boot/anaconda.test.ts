@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { DEFAULT_TEMPLATE } from '../../../drivers/anaconda/default-template';
 import { until } from '../../../demo/lab/machines';
 import { programs } from '../../lab/support/venv';
+import { startFakeRegistry, type FakeRegistry } from '../../support/fakes/oci-registry';
 import { startBoth, type Both } from '../both';
 
 jest.setTimeout(900_000);
@@ -16,6 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-anaconda-'));
 let both: Both;
 let web: Server;
 let files: string;
+let registry: FakeRegistry;
 
 const pages: Record<string, string> = {
   '/repo/': 'text/html',
@@ -32,6 +34,9 @@ beforeAll(async () => {
   });
   await new Promise<void>((listening) => web.listen(0, '127.0.0.1', listening));
   files = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  registry = await startFakeRegistry(join(folder, 'registry.crt'));
+  registry.container('bootable');
+  registry.artifact('disk', Buffer.alloc(4096));
   const template = join(await programs('ironic', ['ironic==39.0.0']), '..');
   const { stdout } = await promisify(execFile)(join(template, 'bin/python'), [
     '-c',
@@ -41,8 +46,8 @@ beforeAll(async () => {
   both = await startBoth(
     {
       DEFAULT: {
-        enabled_deploy_interfaces: 'autodetect,anaconda,direct,ramdisk',
-        autodetect_deploy_interfaces: 'ramdisk,direct',
+        enabled_deploy_interfaces: 'autodetect,anaconda,direct,ramdisk,bootc',
+        autodetect_deploy_interfaces: 'ramdisk,bootc,direct',
         enabled_boot_interfaces: 'ipxe,pxe,fake',
         enabled_management_interfaces: 'fake,noop',
       },
@@ -55,6 +60,7 @@ beforeAll(async () => {
         file_url_allowed_paths: folder,
       },
       inspector: { require_managed_boot: 'false' },
+      oci: { verify_ca: registry.ca },
     },
     {
       reference: { deploy: { http_url: 'http://192.0.2.9:8080' } },
@@ -64,6 +70,7 @@ beforeAll(async () => {
 }, 1_800_000);
 afterAll(async () => {
   await both?.stop();
+  await registry?.close();
   web.close();
   web.closeAllConnections();
   rmSync(folder, { recursive: true, force: true });
@@ -288,7 +295,9 @@ it('autodetect: the same choices, kept and restored alike', async () => {
     image_os_hash_value: '0'.repeat(64),
   };
   const memory = { kernel: `${files}/kernel`, ramdisk: `${files}/ramdisk`, ironic_ramdisk_deploy: true };
-  for (const instance of [direct, memory, { ...direct, ironic_ramdisk_deploy: true }]) {
+  const inRegistry = ['bootable', 'disk', 'absent'].map((tag) => ({ image_source: registry.href(tag) }));
+  const chosenFor: unknown[] = [];
+  for (const instance of [direct, memory, { ...direct, ironic_ramdisk_deploy: true }, ...inRegistry]) {
     const uuid = await enrol({ instance_info: instance });
     const chosen = async (base: string) => {
       const node = (await call(base, 'GET', `/v1/nodes/${uuid}`)).body;
@@ -302,9 +311,11 @@ it('autodetect: the same choices, kept and restored alike', async () => {
         const during = await chosen(base);
         await call(base, 'PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'deleted' });
         await reach(base, uuid, 'available');
-        return [before, status, during, await chosen(base)];
+        return [before, status, during, await chosen(base)] as const;
       }),
     );
     expect([instance, seen[1]]).toEqual([instance, seen[0]]);
+    chosenFor.push(seen[1]![2][0]);
   }
+  expect(chosenFor).toEqual(['direct', 'ramdisk', 'direct', 'bootc', 'direct', 'direct']);
 });

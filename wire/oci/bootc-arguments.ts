@@ -1,7 +1,8 @@
 /** The arguments of execute_bootc_install: the image in a registry, the secret for it, and what the container's installer is told. */
-import type { JsonObject } from '../records';
-import { toBoolean } from '../python';
-import { AgentError } from './errors';
+import { AgentError } from '../../model/agent/errors';
+import { toBoolean } from '../../model/python';
+import type { JsonObject } from '../../model/records';
+import { BadReference, parseReference } from './reference';
 
 export interface ImageReference {
   /** As container tools name it: `HOST[:PORT]/NAME[:TAG][@DIGEST]`. */
@@ -23,25 +24,21 @@ export interface BootcArguments {
 /** Characters. */
 export const MAX_AUTHORIZED_KEYS = 64 * 1024;
 const MAX_SECRET = 64 * 1024;
-const MAX_REFERENCE = 2048;
-const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
-/** OCI distribution specification 1.1, "Pulling manifests". */
-const PART = /^[a-z0-9](?:[a-z0-9._-]{0,253}[a-z0-9])?$/;
-const TAG = /^\w[\w.-]{0,127}$/;
-const DIGEST = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/;
 
-/** `oci://HOST[:PORT]/NAME[:TAG][@DIGEST]`; undefined: the text is none. A program gets the name as an argument. */
+/** The image for container tools, which get the name as an argument. Undefined: no reference to an image, or none that these tools take. */
 export function readReference(href: string): ImageReference | undefined {
-  if (!href.startsWith('oci://') || href.length > MAX_REFERENCE) return undefined;
-  const name = href.slice('oci://'.length);
-  const slash = name.indexOf('/');
-  const registry = name.slice(0, Math.max(0, slash));
-  const [path, digest, ...others] = name.slice(slash + 1).split('@') as [string, ...string[]];
-  const [repository, tag, ...tags] = path.split(':') as [string, ...string[]];
-  const isOne = others.length === 0 && tags.length === 0;
-  const isValid = HOST.test(registry) && repository.split('/').every((part) => PART.test(part));
-  const isPinned = (tag === undefined || TAG.test(tag)) && (digest === undefined || DIGEST.test(digest));
-  return isOne && isValid && isPinned ? { name, registry } : undefined;
+  // Ironic and its agent know the scheme in lower case only.
+  if (!href.startsWith('oci://')) return undefined;
+  try {
+    const { registry, repository, digest } = parseReference(href);
+    // OCI distribution specification 1.1, "Pulling manifests": a name has no capital letters.
+    if (repository !== repository.toLowerCase()) return undefined;
+    const [tagged] = href.slice('oci://'.length).split('@') as [string];
+    return { name: digest === undefined ? tagged : `${tagged}@${digest}`, registry };
+  } catch (error) {
+    if (error instanceof BadReference) return undefined;
+    throw error;
+  }
 }
 
 /** @param node as the step's parameters have it. Throws InvalidCommandParamsError. */
