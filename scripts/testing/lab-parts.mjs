@@ -18,6 +18,7 @@ export const PARTS = {
   'boot/dhcp': { groups: ['machines', 'network'], seconds: 55, namespaces: true },
   'boot/dhcpv6': { groups: ['machines', 'network'], seconds: 20, namespaces: true },
   'boot/dnsmasq': { groups: ['machines', 'network'], seconds: 8, namespaces: true },
+  'boot/grub-http': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
   'boot/many': { groups: ['machines'], seconds: 30, namespaces: true },
   'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
   'boot/proxy-dhcp': { groups: ['machines', 'image', 'network', 'dhcp'], seconds: 380, namespaces: true },
