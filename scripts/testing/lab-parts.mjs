@@ -27,7 +27,7 @@ export const PARTS = {
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
   'deployment/bootc': {
-    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'containers'],
+    groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'containers', 'secure-boot'],
     seconds: 900,
     namespaces: true,
     rare: true,
@@ -84,7 +84,11 @@ export const PARTS = {
     rare: true,
   },
   'deployment/volume': { groups: ['machines', 'ipmi', 'image', 'network', 'iscsi'], seconds: 300, namespaces: true },
-  'disks/bootc': { groups: ['machines', 'ramdisk', 'image', 'network', 'containers'], seconds: 300, rare: true },
+  'disks/bootc': {
+    groups: ['machines', 'arm', 'ramdisk', 'image', 'network', 'containers', 'secure-boot'],
+    seconds: 600,
+    rare: true,
+  },
   'disks/disk': { groups: ['image', 'machines'], seconds: 11 },
   'disks/disk-names': { groups: ['machines', 'python', 'ramdisk', 'agent'], seconds: 240, pypi: true, rare: true },
   'disks/erase': { groups: ['machines', 'ramdisk', 'remote-disks'], seconds: 300 },

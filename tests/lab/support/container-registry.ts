@@ -32,8 +32,8 @@ export interface Registry {
   readonly password: string;
   /** What the registry was asked, a line each. */
   log(): string;
-  /** Stores a tar of files as an image under the name, `lab/NAME:TAG`. */
-  push(tar: string, name: string): Promise<void>;
+  /** Stores a tar of files as an image under the name, `lab/NAME:TAG`. @param architecture as in Go; default this host's */
+  push(tar: string, name: string, architecture?: 'amd64' | 'arm64'): Promise<void>;
 }
 
 /** An authority, and a certificate for the addresses that it signed. */
@@ -78,8 +78,9 @@ export async function startRegistry({ folder, address, port, addresses = [], sta
     secret: Buffer.from(`lab:${PASSWORD}`).toString('base64'),
     password: PASSWORD,
     log: () => said,
-    async push(tar, name) {
-      await podman('import', '--quiet', tar, `localhost/${name}`);
+    async push(tar, name, architecture) {
+      const words = architecture === undefined ? [] : ['--arch', architecture];
+      await podman('import', '--quiet', ...words, tar, `localhost/${name}`);
       const login = ['--creds', `lab:${PASSWORD}`, '--cert-dir', join(folder, 'trusted')];
       mkdirSync(join(folder, 'trusted'), { recursive: true });
       await run('cp', [join(folder, 'ca.crt'), join(folder, 'trusted')]);
