@@ -38,13 +38,13 @@ export async function sendContent(request: IncomingMessage, response: ServerResp
   }
   const range = mayBeRange(request, etag, modified) ? parseRange(request.headers.range, size) : undefined;
   if (range === 'outside') {
-    response.writeHead(416, { 'content-range': `bytes */${size}`, 'content-length': 0 }).end();
+    response.writeHead(416, { 'content-range': `bytes */${size}`, 'Content-Length': 0 }).end();
     return 0;
   }
   const { start, end } = range ?? { start: 0, end: size - 1 };
   response.writeHead(range ? 206 : 200, {
     ...head,
-    'content-length': end - start + 1,
+    'Content-Length': end - start + 1,
     ...(range ? { 'content-range': `bytes ${start}-${end}/${size}` } : {}),
   });
   if (request.method === 'HEAD' || end < start) {

@@ -416,9 +416,10 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   return { port, httpsPort, bound, files, reload: () => servers.forEach((http) => http.reload()), stop };
 }
 
+/** Content-Length has these capitals: without them GRUB 2.06 does not see the size, and waits for the end of the connection. */
 function sendScript(response: ServerResponse, script: string): number {
   const text = Buffer.from(script);
-  response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
+  response.writeHead(200, { 'content-type': 'text/plain', 'Content-Length': text.length, 'cache-control': 'no-store' }).end(text);
   return text.length;
 }
 
@@ -451,7 +452,7 @@ export function pathOf(url: string | undefined): string | undefined {
 
 export function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
   const body = `${text}\n`;
-  const length = { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body) };
+  const length = { 'content-type': 'text/plain', 'Content-Length': Buffer.byteLength(body) };
   // After a refusal, GRUB waits for the end of the connection.
   response.writeHead(status, { ...length, connection: 'close', ...headers }).end(body);
 }

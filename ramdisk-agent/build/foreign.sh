@@ -12,7 +12,8 @@ apt-cache() { command apt-cache "${settings[@]}" "$@"; }
 
 # For a BIOS, boot loaders of arrays (ramdisk.sh); for UEFI, those that machines load from the network
 case $arch in x86_64) loader="grub-pc-bin grub-efi-amd64-bin" ;; aarch64) loader=grub-efi-arm64-bin ;; esac
-packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm smartmontools libzstd1 liblzma5 libstdc++6 $loader${variant:+ podman conmon crun}"
+# fdisk is for the bootable containers of the lab (demo/lab/bootable-container.sh).
+packages="busybox-static libc6 hdparm nvme-cli sg3-utils ipmitool efibootmgr dmidecode util-linux udev partclone xfsprogs e2fsprogs dosfstools multipath-tools kpartx dmsetup mdadm smartmontools libzstd1 liblzma5 libstdc++6 fdisk $loader${variant:+ podman conmon crun}"
 if [ "$(cat "$sysroot/packages" 2> /dev/null)" != "$packages" ]; then
   apt-get -qq update > "$work/apt.log" 2>&1 || true
   # shellcheck disable=SC2086
@@ -41,27 +42,5 @@ npm_file() {
 node=$(npm_file "node-linux-$node_arch" "$("$host_node" -p process.versions.node)" bin/node)
 koffi=$(npm_file "@koromix/koffi-linux-$node_arch" "$("$host_node" -p 'require("./node_modules/koffi/package.json").version')" "linux_$node_arch/koffi.node")
 
-# Where ramdisk.sh finds things in place of this host
-program() { find "$sysroot"/{usr/,}{s,}bin -name "$1" -print -quit 2> /dev/null | grep .; }
-shared() { find "$sysroot"/{usr/,}lib -name "$1" -print -quit 2> /dev/null; }
-# The libraries that a program needs, and those that these need
-libraries() {
-  [ -e "$1" ] || return 0 # the ramdisk does not have this one
-  local todo=("$1") seen=" " name path loader
-  loader=$({ readelf -l "$1" 2> /dev/null || true; } | sed -n 's/.*program interpreter: \(.*\)\]$/\1/p')
-  [ -z "$loader" ] || echo "$sysroot$loader"
-  while [ ${#todo[@]} -gt 0 ]; do
-    for name in $(readelf -d "${todo[0]}" 2> /dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p'); do
-      case $seen in *" $name "*) continue ;; esac
-      seen="$seen$name "
-      path=$(shared "$name")
-      if [ -z "$path" ]; then
-        echo "Debian's packages of $debian have no $name, which $1 needs" >&2
-        exit 1
-      fi
-      echo "$path"
-      todo+=("$path")
-    done
-    todo=("${todo[@]:1}")
-  done
-}
+# shellcheck source=sysroot.sh
+. "$here/sysroot.sh"

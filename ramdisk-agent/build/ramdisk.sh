@@ -169,7 +169,7 @@ zstd=$(shared libzstd.so.1)
 xz=$(shared liblzma.so.5)
 [ -n "$foreign" ] || koffi=$(ls "node_modules/@koromix/koffi-linux-$node_arch"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" $modules $settings "$here/ramdisk.sh" "$here/foreign.sh" "$here/drop-languages.mjs" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" $modules $settings "$here/ramdisk.sh" "$here/foreign.sh" "$here/sysroot.sh" "$here/drop-languages.mjs" "$here/multipath.conf" $loader "$node" "$koffi" "$zstd" "$xz" $tools $files <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0

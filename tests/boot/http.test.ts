@@ -98,6 +98,8 @@ const listen = (server: Server): Promise<number> =>
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[];
   readonly body: Buffer;
 }
 /** Unlike fetch, does not normalize the path: it is sent as it is. */
@@ -107,7 +109,10 @@ function get(target: string, headers: Record<string, string> = {}, method = 'GET
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', fail);
-      response.on('end', () => done({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(parts) }));
+      response.on('end', () => {
+        const { statusCode, headers, rawHeaders } = response;
+        done({ status: statusCode!, headers, rawHeaders, body: Buffer.concat(parts) });
+      });
     });
     asking.on('error', fail).end();
   });
@@ -217,6 +222,10 @@ describe('configuration of GRUB', () => {
     expect([answer.status, answer.headers.connection]).toEqual([status, status === 200 ? 'keep-alive' : 'close']);
     expect(answer.body.toString()).toContain(text);
   });
+});
+
+it.each(['/grub.cfg', `/${MAC}.conf`, '/big', '/not-there'])('%s: the size has the capitals that GRUB 2.06 looks for', async (path) => {
+  expect((await get(path)).rawHeaders).toContain('Content-Length');
 });
 
 describe('iPXE scripts for volumes', () => {

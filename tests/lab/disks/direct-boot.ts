@@ -7,21 +7,24 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { until } from '../../../demo/lab/machines';
+import { type Architecture, PLATFORMS } from '../../../simulator/qemu/platforms';
 import { diskFile, PATIENCE } from './disk-machine';
 
 export type Firmware = 'uefi' | 'bios';
-/** Firmware of UEFI: its code, and the variables that it begins with. */
-const OVMF = {
-  uefi: ['OVMF_CODE_4M.fd', 'OVMF_VARS_4M.fd'],
-  'uefi with secure boot': ['OVMF_CODE_4M.secboot.fd', 'OVMF_VARS_4M.ms.fd'],
+/** Of UEFI, the firmware's code, and the variables that it begins with. */
+const UEFI = {
+  uefi: ['OVMF/OVMF_CODE_4M.fd', 'OVMF/OVMF_VARS_4M.fd'],
+  'uefi with secure boot': ['OVMF/OVMF_CODE_4M.secboot.fd', 'OVMF/OVMF_VARS_4M.ms.fd'],
+  'uefi of aarch64': ['AAVMF/AAVMF_CODE.fd', 'AAVMF/AAVMF_VARS.fd'],
 } as const;
-type SystemFirmware = 'bios' | keyof typeof OVMF;
+type SystemFirmware = 'bios' | keyof typeof UEFI;
+const architectureOf = (firmware: SystemFirmware): Architecture => (firmware === 'uefi of aarch64' ? 'aarch64' : 'x86_64');
 
 /** QEMU's arguments for the firmware, which remembers its boot entries in the folder. */
 export function firmwareArguments(firmware: SystemFirmware, place: string): readonly string[] {
   if (firmware === 'bios') return [];
-  const [code, original] = OVMF[firmware].map((name) => join('/usr/share/OVMF', name)) as [string, string];
-  const isSecure = firmware !== 'uefi';
+  const [code, original] = UEFI[firmware].map((name) => join('/usr/share', name)) as [string, string];
+  const isSecure = firmware === 'uefi with secure boot';
   const variables = join(place, isSecure ? 'secure-vars.fd' : 'vars.fd');
   if (!existsSync(variables)) copyFileSync(original, variables);
   const file = (path: string, more: string) => ['-drive', `if=pflash,format=raw,file=${path}${more}`];
@@ -66,8 +69,9 @@ export async function startReports(): Promise<Reports> {
         const drive = `if=none,id=${name},format=raw,cache=unsafe,file=${diskFile(place, name)}`;
         return ['-drive', drive, '-device', device];
       });
-      const machine = spawn('qemu-system-x86_64', [
-        ...'-machine q35,accel=tcg -cpu max -m 768 -nodefaults -display none -no-reboot'.split(' '),
+      const { program, machine: board, cpu } = PLATFORMS[architectureOf(firmware)];
+      const machine = spawn(program, [
+        ...`-machine ${board},accel=tcg -cpu ${cpu} -m 768 -nodefaults -display none -no-reboot`.split(' '),
         ...`-serial file:${consoleFile} -netdev user,id=n -device virtio-net-pci,netdev=n,romfile=`.split(' '),
         ...firmwareArguments(firmware, place),
         ...drives,

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
+import { type Architecture, PLATFORMS } from '../../../simulator/qemu/platforms';
 import { freePort } from '../../support/free-port';
 import { consoleEnd, until } from '../../../demo/lab/machines';
 import { root } from '../support/venv';
@@ -106,7 +107,13 @@ export function overlaid(to: string, files: Readonly<Record<string, string | Buf
   writeFileSync(to, Buffer.concat([whole, Buffer.alloc(-whole.length & 3), cpio]));
 }
 
+/** Architecture → the folder of its ramdisk, and its console. */
+const SYSTEMS = {
+  x86_64: { kernel: 'ramdisk', terminal: 'ttyS0' },
+  aarch64: { kernel: 'ramdisk-aarch64', terminal: 'ttyAMA0' },
+} as const;
 interface DiskMachineOptions {
+  readonly architecture?: Architecture;
   readonly folder: string;
   readonly initrd: string;
   readonly memoryMiB: number;
@@ -138,7 +145,9 @@ export interface DiskMachine {
 
 /** @param api null: the machine does not need one */
 export async function startDiskMachine(api: ImageApi | null, options: DiskMachineOptions): Promise<DiskMachine> {
-  const { folder, initrd, memoryMiB, words, more, prepare, disks = DISKS, inspects = true } = options;
+  const { architecture = 'x86_64', folder, initrd, memoryMiB, words, more, prepare, disks = DISKS, inspects = true } = options;
+  const { program, machine, cpu } = PLATFORMS[architecture];
+  const { kernel, terminal } = SYSTEMS[architecture];
   const consoleFile = join(folder, `console-${await freePort()}.log`);
   const agentPort = await freePort();
   for (const name of Object.keys(disks)) {
@@ -161,11 +170,11 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
       return [...(id === undefined ? [] : ['-drive', drive]), '-device', device];
     }),
   );
-  const qemu = spawn('qemu-system-x86_64', [
+  const qemu = spawn(program, [
     '-machine',
-    'q35,accel=tcg',
+    `${machine},accel=tcg`,
     '-cpu',
-    'max',
+    cpu,
     '-m',
     String(memoryMiB),
     '-smp',
@@ -177,9 +186,9 @@ export async function startDiskMachine(api: ImageApi | null, options: DiskMachin
     '-serial',
     `file:${consoleFile}`,
     '-append',
-    ['console=ttyS0', 'no_timer_check', ...toApi, ...words].join(' '),
+    [`console=${terminal}`, 'no_timer_check', ...toApi, ...words].join(' '),
     '-kernel',
-    join(root, '.cache/ramdisk/vmlinuz'),
+    join(root, '.cache', kernel, 'vmlinuz'),
     '-initrd',
     initrd,
     '-netdev',

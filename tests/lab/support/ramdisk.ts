@@ -16,13 +16,15 @@ interface Build {
 /**
  * In .cache/ramdisk, followed by the architecture and the variant. Compressed less than for real machines: their level takes a minute longer,
  * for a ramdisk that is an eighth smaller.
+ * @returns its folder
  */
-export async function buildRamdisk({ architecture, variant }: Build = {}): Promise<void> {
+export async function buildRamdisk({ architecture, variant }: Build = {}): Promise<string> {
   const env = { ...process.env, ZSTD_CLEVEL: '9' };
   mkdirSync(join(root, '.cache'), { recursive: true });
-  const folder = ['ramdisk', architecture, variant].filter((part) => part !== undefined).join('-');
+  const name = ['ramdisk', architecture, variant].filter((part) => part !== undefined).join('-');
+  const folder = join(root, '.cache', name);
   const words = [join(root, 'ramdisk-agent/build/ramdisk.sh'), ...(variant === undefined ? [] : ['--variant', variant])];
-  const place = architecture === undefined ? [] : [join(root, '.cache', folder), architecture];
+  const place = architecture === undefined ? [] : [folder, architecture];
   // If several tests begin together, one of them builds the ramdisk.
   await promisify(execFile)('flock', [join(root, '.cache/ramdisk.lock'), 'bash', ...words, ...place], {
     cwd: root,
@@ -30,4 +32,5 @@ export async function buildRamdisk({ architecture, variant }: Build = {}): Promi
     maxBuffer: 16 << 20,
     timeout: LIMIT,
   });
+  return folder;
 }

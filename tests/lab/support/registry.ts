@@ -33,7 +33,7 @@ export interface LabRegistry {
   /** Pushes an image layout (OCI image specification) with all that its index has, by skopeo. */
   push(layout: string, repository: string, tag: string): Promise<void>;
   /** Pushes a tar of files as the container `lab/NAME:1`. */
-  pushContainer(tar: string, name: string): Promise<void>;
+  pushContainer(tar: string, name: string, architecture?: 'amd64' | 'arm64'): Promise<void>;
   /** The file of a blob in the registry's storage. */
   blobFile(digest: string): string;
   /** What the token server was asked, a line for each request. */
@@ -107,9 +107,9 @@ export async function startRegistry(setup: RegistrySetup): Promise<LabRegistry> 
     password,
     secret: Buffer.from(`${username}:${password}`).toString('base64'),
     push,
-    pushContainer: async (tar, name) => {
+    pushContainer: async (tar, name, architecture = process.arch === 'arm64' ? 'arm64' : 'amd64') => {
       const layout = join(folder, `layout-${name}`);
-      containerLayout(layout, tar);
+      containerLayout(layout, tar, architecture);
       await push(layout, `lab/${name}`, '1');
     },
     blobFile: (digest) => {
@@ -160,10 +160,10 @@ export function imageLayout(folder: string) {
 }
 
 /** The layout of a container with one layer: a tar of files. */
-function containerLayout(folder: string, tar: string): void {
+function containerLayout(folder: string, tar: string, architecture: string): void {
   const layout = imageLayout(folder);
   const layer = layout.addFile('application/vnd.oci.image.layer.v1.tar', tar);
-  const config = { architecture: 'amd64', os: 'linux', config: {}, rootfs: { type: 'layers', diff_ids: [layer.digest] } };
+  const config = { architecture, os: 'linux', config: {}, rootfs: { type: 'layers', diff_ids: [layer.digest] } };
   const added = layout.add('application/vnd.oci.image.config.v1+json', Buffer.from(JSON.stringify(config)));
   layout.manifest({ config: added, layers: [layer] });
 }
