@@ -95,7 +95,9 @@ async function loaderFindings({ resolved }: CheckContext): Promise<readonly Resu
   const others = [...resolved['DEFAULT.enabled_boot_interfaces'], resolved['boot.discovery_boot_interface']];
   const usesPxe = others.includes('pxe');
   const named = [
-    ...[ipxeLoaders.bios, ipxeLoaders.uefi, ...Object.values(ipxeLoaders.byArch)],
+    ipxeLoaders.bios,
+    ipxeLoaders.uefi,
+    ...Object.values(ipxeLoaders.byArch),
     ...(usesPxe ? [pxeLoaders.bios] : []),
     // A BIOS does not boot by HTTP.
     ...(usesPxe || others.includes('http') ? [pxeLoaders.uefi, ...Object.values(pxeLoaders.byArch)] : []),
