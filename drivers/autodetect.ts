@@ -17,6 +17,8 @@ export const autodetectDeploy: DeployInterface = {
   detects: true,
   cannotLoad: (options) => {
     const enabled = options['DEFAULT.enabled_deploy_interfaces'];
+    if (options['DEFAULT.autodetect_deploy_interfaces'].includes('autodetect'))
+      return "autodetect_deploy_interfaces has 'autodetect', which cannot choose itself: remove it";
     const missing = options['DEFAULT.autodetect_deploy_interfaces'].find((name) => !enabled.includes(name));
     if (missing === undefined) return undefined;
     return (

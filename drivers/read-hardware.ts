@@ -19,7 +19,7 @@ export const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => ty
 const ISOLATING: readonly InterfaceKind[] = ['network'];
 /** Hardware types and interfaces of Ironic, from Ocata to 39, that are not here. Other names are mistakes. */
 const ELSEWHERE =
-  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|bootc|ansible|http)$/;
+  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|ansible)$/;
 /** What replaces those of them that have a successor, by kind: most are gone from Ironic itself. */
 const INSTEAD: Partial<Record<InterfaceKind, Readonly<Record<string, string>>>> = {
   console: { 'ipmitool-shellinabox': 'use ipmitool-socat' },

@@ -17,10 +17,12 @@ import { systemClock } from '../model/clock';
 import { isLoopback } from '../model/idents';
 import { silentLog, type Log } from '../model/log';
 import { withoutCredentials } from '../model/urls';
+import { isFormat } from '../wire/images/inspection';
 import { verifies } from '../wire/authorities';
 import { checkImageServerLogin } from '../wire/image-servers';
 import { keystoneSettings } from '../wire/keystone/settings';
 import { contains, refusalOf } from '../wire/local-files';
+import { architectureWarnings } from './architecture-names';
 import { checkLogFile } from './logging';
 import { bootRoleFolders, checkFolder, inventoryFolder, resolveConfigured, StartError, tlsListeners } from './settings';
 
@@ -156,6 +158,21 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
   {
+    what: 'container registries',
+    check: ({ options, roles }) => {
+      const { 'oci.authentication_config': secrets, 'oci.verify_ca': authorities } = options;
+      if (!roles.includes('conductor')) return [];
+      return [
+        ...(secrets !== null && !isReadable(secrets)
+          ? [`[oci]authentication_config: cannot read ${secrets}: deployments from registries that ask for a login fail`]
+          : []),
+        ...(authorities !== null && verifies(authorities) === undefined && !isReadable(authorities)
+          ? [`[oci]verify_ca: cannot read ${authorities}: deployments from registries fail`]
+          : []),
+      ];
+    },
+  },
+  {
     what: 'TLS',
     check: ({ options, roles, hasRpc }) => {
       const mediaUrl = options['deploy.external_http_url'];
@@ -230,6 +247,15 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
     },
   },
   { what: 'ramdisks', check: ({ options, roles }) => (roles.includes('conductor') ? ramdiskWarnings(options) : []) },
+  { what: 'architectures', check: ({ options }) => architectureWarnings(options) },
+  {
+    what: 'formats of images',
+    check: ({ options, roles }) => {
+      const unknown = options['conductor.permitted_image_formats'].filter((name) => !isFormat(name));
+      if (!roles.includes('conductor') || unknown.length === 0) return [];
+      return [`[conductor]permitted_image_formats: there is no format ${unknown.join(', ')}`];
+    },
+  },
   { what: 'options that need others', check: ({ options }) => checkNeeds(options) },
   { what: 'access', check: ({ options, roles, hasRpc }) => checkAccess(options, roles, hasRpc) },
   {

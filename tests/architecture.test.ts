@@ -184,6 +184,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/proxy-protocol',
   ],
   'commands/check': [
+    'boot/boot-templates',
     'boot/dhcp/proxy',
     'boot/dhcp/setup',
     'boot/dhcp/setup6',
@@ -620,6 +621,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire',
     'wire/dns',
     'wire/http',
+    'wire/images/inspection',
     'wire/keystone',
     'wire/openstack/swift',
     'wire/redfish',

@@ -1,6 +1,7 @@
 /** Checks of the files from which machines boot: kernels, ramdisks and boot loaders. */
 import { accessSync, constants } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { loadBootTemplates } from '../../boot/boot-templates';
 import { loadersOf } from '../../boot/dhcp/setup';
 import { openServedFile } from '../../boot/files';
 import type { LoadedOptions } from '../../config/options';
@@ -83,18 +84,24 @@ async function optionalFindings(context: CheckContext): Promise<readonly Result[
       ...byArch.map(([arch, source]) => [`[conductor]${name}_by_arch, ${arch}: ${withoutUrlCredentials(source)}`, source] as const),
     ];
   });
+  for (const [name, source] of Object.entries(context.options['conductor.bootloader_files']))
+    named.push([`[conductor]bootloader_files, ${name}: ${withoutUrlCredentials(source)}`, source]);
   return Promise.all(named.map(([shown, source]) => ramdiskFinding(shown, source, context)));
 }
 
 async function loaderFindings({ resolved }: CheckContext): Promise<readonly Result[]> {
   const { ipxeLoaders, pxeLoaders } = loadersOf(resolved);
   // DHCP sends iPXE to machines that it does not know, whatever boot interfaces are enabled.
-  const isPxeEnabled = resolved['DEFAULT.enabled_boot_interfaces'].includes('pxe');
-  const named = [ipxeLoaders, ...(isPxeEnabled ? [pxeLoaders] : [])].flatMap(({ bios, uefi, byArch }) => [
-    bios,
-    uefi,
-    ...Object.values(byArch),
-  ]);
+  const others = [...resolved['DEFAULT.enabled_boot_interfaces'], resolved['boot.discovery_boot_interface']];
+  const usesPxe = others.includes('pxe');
+  const named = [
+    ipxeLoaders.bios,
+    ipxeLoaders.uefi,
+    ...Object.values(ipxeLoaders.byArch),
+    ...(usesPxe ? [pxeLoaders.bios] : []),
+    // A BIOS does not boot by HTTP.
+    ...(usesPxe || others.includes('http') ? [pxeLoaders.uefi, ...Object.values(pxeLoaders.byArch)] : []),
+  ];
   const served = { named: resolved['pxe.loader_file_paths'], root: resolved['pxe.tftp_root'], own: resolved['files.own'] };
   const missing: string[] = [];
   for (const name of new Set(named)) {
@@ -119,6 +126,15 @@ export const agentFiles: HostCheck = {
     ...(await ramdiskFindings('ramdisk', context)),
     ...(await optionalFindings(context)),
   ],
+};
+
+export const bootTemplates: HostCheck = {
+  what: 'boot templates',
+  roles: ['boot'],
+  check: async ({ resolved }) => {
+    await loadBootTemplates(resolved, () => Promise.resolve(undefined));
+    return [];
+  },
 };
 
 export const bootLoaders: HostCheck = { what: 'boot loaders', roles: ['boot'], check: loaderFindings };

@@ -3,7 +3,7 @@ import { withoutUrlCredentials } from '../../model/urls';
 import { bootHostsOf, resolveConfigured } from '../../server/settings';
 import { findEmbedded } from '../../store/embedded/embedded';
 import { authentication, keystone, policies, users } from './access';
-import { agentFiles, bootLoaders } from './boot-files';
+import { agentFiles, bootLoaders, bootTemplates } from './boot-files';
 import { certificates } from './certificates';
 import { database } from './database';
 import { clock, stateDirectory } from './host';
@@ -28,6 +28,7 @@ const CHECKS: readonly HostCheck[] = [
   tftp,
   dhcp,
   agentFiles,
+  bootTemplates,
   bootLoaders,
   keystone,
 ];

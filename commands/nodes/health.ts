@@ -27,6 +27,7 @@ interface Alert {
   readonly node_name?: string | null;
   readonly source: string;
   readonly rule: string;
+  readonly subject: string;
   readonly severity: string;
   readonly text: string;
   readonly since: string;
@@ -67,6 +68,9 @@ function alertLine({
   uuid,
   node_uuid: node,
   node_name: name,
+  source,
+  rule,
+  subject,
   severity,
   text,
   since,
@@ -79,6 +83,8 @@ function alertLine({
     ...(node === undefined ? [] : [name ?? node]),
     severity,
     text,
+    // The texts of other sources name the part.
+    ...(source === 'report' ? [subject === '' ? rule : `${rule}: ${subject}`] : []),
     `since ${shownTime(since)}`,
     ...(cleared === null ? [] : [`cleared ${shownTime(cleared)}`]),
     ...(by === null ? [] : [`by ${by}`]),

@@ -26,7 +26,7 @@ import { checkConfigdrive, deliveredConfigdrive } from './configdrive';
 import { checkArchitecture, checkDiskRoom, checkMemory } from './image-checks';
 import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { inspectImage } from '../common/image-formats';
-import { type ImageSource, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
+import { type ImageSource, checkChecksumForm, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
 import { factsOf, findSnapshot, snapshotUrl, sourceOf } from '../common/snapshot-images';
 import { reachableFrom } from '../common/reach';
 import { checkPullSecrets, identifyOciImage, ociAuthorization, parseOci, SWIFT_REFUSED } from '../oci/images';
@@ -55,6 +55,7 @@ async function validate(task: Task): Promise<void> {
     throw invalidParameter(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
   }
   requireChecksum(node);
+  checkChecksumForm(node);
   const download = downloadSource(task);
   if (!DOWNLOAD_SOURCES.includes(download)) {
     throw invalidParameter(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);

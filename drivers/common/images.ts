@@ -232,6 +232,24 @@ export function requireChecksum(node: NodeRecord): void {
   });
 }
 
+/** Hexadecimal digits of the hashes that Ironic's documentation names. Agents may know others. */
+const HASH_DIGITS: Readonly<Record<string, number>> = { md5: 32, sha1: 40, sha224: 56, sha256: 64, sha384: 96, sha512: 128 };
+/** Throws InvalidParameterValue for a checksum that no file can have, which the agent would find after it has written the image. */
+export function checkChecksumForm({
+  instance_info: { image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value },
+}: NodeRecord): void {
+  const isHash = (text: unknown, digits: readonly number[]): boolean =>
+    typeof text === 'string' && (CHECKSUM_URL.test(text) || (digits.includes(text.length) && /^[0-9a-f]+$/i.test(text)));
+  if (algo && value) {
+    const digits = typeof algo === 'string' && Object.hasOwn(HASH_DIGITS, algo.toLowerCase()) ? HASH_DIGITS[algo.toLowerCase()] : undefined;
+    if (digits !== undefined && !isHash(value, [digits]))
+      throw invalidParameter(
+        `instance_info/image_os_hash_value must be ${digits} hexadecimal digits (${algo as string}), or the URL of a file of checksums`,
+      );
+  } else if (given && !isHash(given, Object.keys(ALGORITHMS).map(Number)))
+    throw invalidParameter('instance_info/image_checksum must be an MD5, SHA-256 or SHA-512 checksum, or the URL of a file of checksums');
+}
+
 const CHECKSUM_URL = /^https?:\/\//;
 /** Throws ImageChecksumURLNotSupported if the operator wants no checksum files. */
 function refuseChecksumFiles(options: Fetching['options']): void {

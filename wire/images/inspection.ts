@@ -95,6 +95,9 @@ export type Wrapper = 'gzip' | 'xz' | 'zstd';
 export const WRAPPER_LENGTH = 6;
 export const wrapperOf = (head: Buffer): Wrapper | undefined => WRAPPERS.find(([, signature]) => has(0, signature)(head))?.[0];
 
+/** Whether `[conductor]permitted_image_formats` can mean a format by this name. */
+export const isFormat = (name: string): boolean => name === 'raw' || FORMATS.some((row) => row.name === name);
+
 /** A disk image that starts as an ISO image does has both, and is an ISO image. */
 const isBootableIso = (names: readonly string[]): boolean => names.length === 2 && names.includes('iso') && names.includes('gpt');
 /** All formats that the head has; `raw` where it has none. @internal */

@@ -104,6 +104,7 @@ describe('checkHost()', () => {
   it.each([
     [['ipxe'], /snponly\.efi: /],
     [['ipxe', 'pxe'], /snponly\.efi, pxelinux\.0, bootx64\.efi: /],
+    [['ipxe', 'http'], /snponly\.efi, bootx64\.efi: /],
   ])('warns about missing boot loaders of the boot interfaces %j', async (enabled, lacking) => {
     const findings = await check({ 'DEFAULT.enabled_boot_interfaces': enabled, 'pxe.loader_file_paths': {}, 'pxe.tftp_root': folder });
     expect(of(findings, 'boot loaders')).toEqual([['warning', expect.stringMatching(lacking)]]);
@@ -148,6 +149,12 @@ describe('checkHost()', () => {
     ],
     [
       'agent',
+      { 'conductor.bootloader_files': { 'grubx64.efi': '/nowhere/grub' } },
+      'warning',
+      /bootloader_files, grubx64\.efi: \/nowhere\/grub: ENOENT/,
+    ],
+    [
+      'agent',
       { 'conductor.deploy_kernel': '11111111-2222-3333-4444-555555555555' },
       'note',
       /deploy_kernel = 11111111-2222-3333-4444-555555555555: an image in Glance, not checked$/,
@@ -162,6 +169,38 @@ describe('checkHost()', () => {
     ['inspection', { 'inspector.hooks': ['ports', 'nope'] }, 'refused', /\[inspector\]hooks: unknown hook nope/],
     ['inspection', { 'redfish.inspection_hooks': ['nope'] }, 'refused', /\[redfish\]inspection_hooks: unknown hook nope/],
     ['inspection', { 'inspection_rules.built_in_rules': '/nowhere/rules.yaml' }, 'refused', /\/nowhere\/rules\.yaml/],
+    [
+      'hardware',
+      { 'DEFAULT.autodetect_deploy_interfaces': ['autodetect', 'direct'] },
+      'refused',
+      /autodetect_deploy_interfaces has 'autodetect', which cannot choose itself/,
+    ],
+    [
+      'boot templates',
+      { 'pxe.ipxe_config_template': '/nowhere/ipxe' },
+      'refused',
+      /^\[pxe\]ipxe_config_template = \/nowhere\/ipxe: ENOENT/,
+    ],
+    [
+      'container registries',
+      { 'oci.authentication_config': '/nowhere/auth' },
+      'warning',
+      /authentication_config: cannot read \/nowhere\/auth: /,
+    ],
+    ['container registries', { 'oci.verify_ca': '/nowhere/ca' }, 'warning', /verify_ca: cannot read \/nowhere\/ca: /],
+    ['formats of images', { 'conductor.permitted_image_formats': ['raw', 'qcow'] }, 'warning', /: there is no format qcow$/],
+    [
+      'architectures',
+      { 'conductor.deploy_kernel_by_arch': { amd64: '/k' }, 'conductor.deploy_ramdisk_by_arch': { amd64: '/r' } },
+      'warning',
+      /^\[conductor\]deploy_ramdisk_by_arch: no node has the architecture amd64: the name is x86_64$/,
+    ],
+    [
+      'architectures',
+      { 'pxe.ipxe_bootfile_name_by_arch': { 'arm64-uefi': 'ipxe.efi' } },
+      'warning',
+      /^\[pxe\]ipxe_bootfile_name_by_arch: no node has the architecture arm64: the name is aarch64$/,
+    ],
     ['log', { 'DEFAULT.log_dir': '/nowhere/log' }, 'refused', /^\[DEFAULT\]log_dir: cannot write \/nowhere\/log\/bloomery\.log: ENOENT/],
     ['log', { 'DEFAULT.log_file': '/nowhere/x.log' }, 'refused', /^\[DEFAULT\]log_file: cannot write \/nowhere\/x\.log: ENOENT/],
     [

@@ -4,7 +4,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkLocation, checkOwnFile, checksumOf, findChecksum, locate, readPart, requireChecksum } from '../../../drivers/common/images';
+import {
+  checkChecksumForm,
+  checkLocation,
+  checkOwnFile,
+  checksumOf,
+  findChecksum,
+  locate,
+  readPart,
+  requireChecksum,
+} from '../../../drivers/common/images';
 import { optionsOf } from '../../support/options';
 import { NODE_UUID, nodeRecord } from '../../support/task';
 import { startTlsServer, type TlsWebServer } from '../../support/fakes/tls-server';
@@ -246,6 +255,28 @@ describe('requireChecksum', () => {
     const check = () => requireChecksum(nodeRecord({ instance_info }));
     if (fine) expect(check).not.toThrow();
     else expect(check).toThrow(said);
+  });
+});
+
+describe('checkChecksumForm', () => {
+  const value = 'instance_info/image_os_hash_value must be';
+  it.each([
+    [{}, undefined],
+    [{ image_checksum: MD5 }, undefined],
+    [{ image_checksum: 'https://x/SUMS' }, undefined],
+    [{ image_os_hash_algo: 'sha256', image_os_hash_value: SHA256.toUpperCase() }, undefined],
+    [{ image_os_hash_algo: 'SHA512', image_os_hash_value: 'https://x/SUMS' }, undefined],
+    // Only the agent knows which hashes it has.
+    [{ image_os_hash_algo: 'blake2b', image_os_hash_value: 'x' }, undefined],
+    [{ image_os_hash_algo: 'sha512', image_os_hash_value: SHA256 }, `${value} 128 hexadecimal digits (sha512)`],
+    [{ image_os_hash_algo: 'md5', image_os_hash_value: 7 }, `${value} 32`],
+    [{ image_checksum: 'zz' }, 'instance_info/image_checksum must be an MD5, SHA-256 or SHA-512 checksum'],
+    [{ image_checksum: 'g'.repeat(64) }, 'instance_info/image_checksum must be'],
+    [{ image_checksum: ['a'] }, 'instance_info/image_checksum must be'],
+  ])('for %j throws %s', (instance_info, message) => {
+    const check = () => checkChecksumForm(nodeRecord({ instance_info }));
+    if (message === undefined) expect(check).not.toThrow();
+    else expect(check).toThrow(message);
   });
 });
 

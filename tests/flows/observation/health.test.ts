@@ -208,9 +208,9 @@ it('has a command', async () => {
   const report = ['--report', 'it hums', '--source', 'jo', '--severity', 'critical', '--until', '3d'];
   const { output } = await command('other', ...report);
   const [alert = ''] = /[0-9a-f-]{36}\n$/.exec(output) ?? [];
-  expect(output).toMatch(/^other: critical\ncritical \| it hums \| since \S+Z \| [0-9a-f-]{36}\n$/);
+  expect(output).toMatch(/^other: critical\ncritical \| it hums \| jo \| since \S+Z \| [0-9a-f-]{36}\n$/);
   expect((await command()).output).toMatch(/^\d+ ok, \d+ with warnings, \d+ critical\n/);
-  expect((await command()).output).toContain('other | critical | it hums | since ');
+  expect((await command()).output).toContain('other | critical | it hums | jo | since ');
   const masked = await command('other', '--mask', alert.trim(), '--until', '2d', '--reason', 'it is known');
   expect(masked).toMatchObject({
     code: 0,
@@ -222,7 +222,7 @@ it('has a command', async () => {
   });
   expect(await command('other', '--clear', alert.trim(), '--cleared')).toMatchObject({
     code: 0,
-    output: expect.stringMatching(/^other: ok\ncritical \| it hums \| since \S+Z \| cleared \S+Z \| /) as unknown,
+    output: expect.stringMatching(/^other: ok\ncritical \| it hums \| jo \| since \S+Z \| cleared \S+Z \| /) as unknown,
   });
   expect(JSON.parse((await command('other', '--json')).output)).toMatchObject({ node_uuid: uuid, health: 'ok', alerts: [] });
   expect((await command('--rules')).output).toContain('fan_stopped | critical | sensor | fan | below 1 rpm | 2/2\n');
