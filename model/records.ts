@@ -83,9 +83,9 @@ export interface NodeRecord extends ResourceRecord, NarrowFields, Omit<NodeField
   /** The fencing number: every reservation raises it. The holder of the lock writes only while the row has its number. */
   readonly lock_fence: number;
 }
-/** A node whose reservation was made or written: what its flow needs to know besides, without a query of its own. Absent: not known. */
+/** A node that was reserved: what its flow needs to know besides, without a query of its own. Absent: not known. */
 export interface HeldNode extends NodeRecord {
-  /** Whether there are default configs, of any node. */
+  /** Whether there were default configs, of any node, when it was reserved. */
   readonly has_default_configs?: boolean;
 }
 /** Columns that only the store writes. */

@@ -1,8 +1,9 @@
 // npm run bench -- compare REF: whether a change makes a hot path slower or faster than a commit, as a ratio of CPU times.
 //
-// It runs a server of each on one machine, each with a database of its own, and measures them in turns: base, new, new, base; then
+// It runs servers of both on one machine, each with a database of its own, and measures them in turns: base, new, new, base; then
 // the other way round. What else the machine does, and how fast it is, changes both sides of a ratio. The CPU time is that of the server
-// and of its database, from /proc, so that the command needs Linux.
+// and of its database, from /proc, so that the command needs Linux. One process can be a fifth slower than another of the same program for
+// as long as it runs, from what was compiled and collected when: so the long form has several servers of each.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,24 +17,31 @@ import { createEnd } from './processes.mjs';
 
 /** Above it, a path is slower: `--short` fails. */
 const LIMIT = 1.15;
-/** By form: rounds, and simulated machines of the whole deployment. */
-const FORMS = { long: { rounds: 16, machines: 6 }, short: { rounds: 4, machines: 4 } };
+/** By form: rounds, servers of each side, and simulated machines of the whole deployment. */
+const FORMS = { long: { rounds: 32, servers: 4, machines: 6 }, short: { rounds: 4, servers: 1, machines: 4 } };
 
 const given = cliArguments({
   command: 'npm run bench',
-  usage: 'compare [REF] [--short] [--rounds N] [--paths NAMES]',
+  usage: 'compare [REF] [--short] [--rounds N] [--servers N] [--paths NAMES]',
   about:
     'Compares the CPU time of the hot paths of this checkout with that of a commit, and prints the ratios (below 1: faster). ' +
     'Without REF: the last landed commit.',
   options: {
     short: { help: `about two minutes; fails if a path exceeds ${LIMIT}, and again in three of four rounds` },
     rounds: { value: 'N', least: 1, most: 1000, help: `how often it measures each path (default: ${FORMS.long.rounds})` },
+    servers: {
+      value: 'N',
+      least: 1,
+      most: 16,
+      help: `servers of each side, which take turns (default: ${FORMS.long.servers}; with --short ${FORMS.short.servers})`,
+    },
     paths: { value: 'NAMES', help: 'only these paths, separated by commas' },
   },
   positional: { name: 'compare REF', several: true },
 });
 const form = given.short ? FORMS.short : FORMS.long;
 const rounds = given.rounds ?? form.rounds;
+const servers = given.servers ?? form.servers;
 const names = given.paths?.split(',');
 const known = GROUPS.flatMap(({ paths }) => paths);
 const unknown = names?.find((/** @type {string} */ name) => !known.includes(name));
@@ -41,7 +49,9 @@ if (unknown !== undefined) {
   console.error(`--paths has names of ${known.join(', ')}, not "${unknown}"`);
   process.exit(2);
 }
-const groups = GROUPS.filter(({ paths }) => names === undefined || paths.some((path) => names.includes(path)));
+const groups = GROUPS.filter(({ paths, isSlight }) =>
+  names === undefined ? !(given.short && isSlight) : paths.some((path) => names.includes(path)),
+);
 
 /**
  * @typedef {{ count: number, base: number, new: number }} Round milliseconds of all requests on each side
@@ -60,16 +70,19 @@ async function once(group, { server, nodes }) {
 /**
  * @param {readonly import('./compare/paths.mjs').Group[]} of
  * @param {number} times
- * @param {Readonly<Record<'base' | 'new', Side>>} sides
+ * @param {readonly Readonly<Record<'base' | 'new', Side>>[]} pairs of servers, which take turns
  * @returns {Promise<Results>}
  */
-async function measure(of, times, sides) {
+async function measure(of, times, pairs) {
   /** @type {Results} */
   const results = new Map();
   for (let round = 0; round < times; round++) {
     console.error(`round ${round + 1} of ${times}`);
+    const turn = Math.floor(round / pairs.length);
+    const sides = pairs[round % pairs.length];
+    if (sides === undefined) throw new Error('no servers');
     for (const group of of) {
-      const [first, second] = round % 2 === 0 ? /** @type {const} */ (['base', 'new']) : /** @type {const} */ (['new', 'base']);
+      const [first, second] = turn % 2 === 0 ? /** @type {const} */ (['base', 'new']) : /** @type {const} */ (['new', 'base']);
       /** @type {Map<string, Round>} */
       const sums = new Map();
       for (const side of [first, second, second, first])
@@ -143,10 +156,12 @@ try {
     const server = await startServer(of, join(folder, name), form.machines, atEnd);
     return { server, nodes: await prepareNodes(server) };
   };
-  const sides = { base: await start(tree, 'base'), new: await start(root, 'new') };
+  const pairs = [];
+  for (let number = 1; number <= servers; number++)
+    pairs.push({ base: await start(tree, `base${number}`), new: await start(root, `new${number}`) });
   // The first requests compile the code, and fill the caches.
-  await measure(groups, 1, sides);
-  const results = await measure(groups, rounds, sides);
+  await measure(groups, servers, pairs);
+  const results = await measure(groups, rounds, pairs);
   print(results);
   if (given.short) {
     const slower = (/** @type {Results} */ of, /** @type {'ratio' | 'low'} */ figure) =>
@@ -157,7 +172,7 @@ try {
       const again = await measure(
         groups.filter(({ paths }) => paths.some((path) => suspects.includes(path))),
         2 * rounds,
-        sides,
+        pairs,
       );
       print(again);
       // In three of four rounds, which noise alone does not make.

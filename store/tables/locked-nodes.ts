@@ -44,7 +44,7 @@ interface LockedNodes {
 
 /** Most installations have none, and their flows need not look for those of the node. */
 const HAS_DEFAULTS = 'EXISTS (SELECT FROM default_configs) AS has_default_configs';
-const AFTER_WRITE = `revision, lock_fence, reservation, ${HAS_DEFAULTS}`;
+const AFTER_WRITE = 'revision, lock_fence, reservation';
 type AfterWrite = Pick<HeldNode, 'has_default_configs' | 'lock_fence' | 'reservation' | 'revision'>;
 
 // Flows write sets of columns that the program's code names, with few numbers of entries.
@@ -101,7 +101,7 @@ export function lockedNodesOn({ prepared, clock, columns, sizes, checkWhole, fin
       const update =
         `UPDATE nodes SET ${[...sets, 'revision = revision + 1', 'updated_at = $3'].join(', ')} ` +
         `WHERE uuid = $1 AND ${isHeld ? 'lock_fence = $2 AND reservation IS NOT NULL' : 'revision = $2 AND reservation IS NULL'} ` +
-        `RETURNING ${AFTER_WRITE}`;
+        `RETURNING ${AFTER_WRITE}${isHeld || release ? '' : `, ${HAS_DEFAULTS}`}`;
       const entries = write.history.map((entry) => {
         const row = { ...entry, event: checkText('event', entry.event ?? '', sizes), created_at: now };
         return `SELECT ${ENTRY_COLUMNS.map((name) => `${parameter(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;

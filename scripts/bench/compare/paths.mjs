@@ -1,5 +1,6 @@
 // The hot paths that `npm run bench -- compare` measures.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { NODE, lanes } from '../work.mjs';
 
 /**
@@ -8,6 +9,7 @@ import { NODE, lanes } from '../work.mjs';
  * @typedef {object} Group
  * @property {readonly string[]} paths what it measures
  * @property {(server: Compared, nodes: Nodes, measure: Measure) => Promise<void>} run
+ * @property {true} [isSlight] so little that a few rounds say nothing: `--short` leaves it out
  * @typedef {object} Nodes
  * @property {readonly { uuid: string, mac: string }[]} shown nodes in `enroll`, with a port each
  * @property {readonly string[]} cleaned nodes that are manageable, and that an agent cleans
@@ -60,8 +62,16 @@ const requests = (path, count, request) => ({
 /** @param {Nodes} nodes @param {number} index */
 const shownAt = ({ shown }, index) => shown[index % shown.length]?.uuid;
 
+/** Periodic work, which every path pays. */
+const IDLE_SECONDS = 2;
+
 /** @type {readonly Group[]} */
 export const GROUPS = [
+  {
+    paths: ['idle second'],
+    isSlight: true,
+    run: (_server, _nodes, measure) => measure('idle second', IDLE_SECONDS, () => delay(1000 * IDLE_SECONDS)),
+  },
   requests('GET /v1', 800, ({ ask }) => ask('GET', '/v1')),
   requests('GET node', 500, ({ ask }, index, nodes) => ask('GET', `/v1/nodes/${shownAt(nodes, index)}`)),
   requests('list', 200, ({ ask }) => ask('GET', '/v1/nodes?limit=100')),
