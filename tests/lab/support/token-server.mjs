@@ -8,14 +8,14 @@ import { createServer } from 'node:https';
 const [address, port, certificate, key, service, login] = process.argv.slice(2);
 const [cert, pem] = [readFileSync(certificate, 'utf8'), readFileSync(key, 'utf8')];
 const privateKey = createPrivateKey(pem);
-const header = { typ: 'JWT', alg: 'ES384', x5c: [new X509Certificate(cert).raw.toString('base64')] };
+const header = { typ: 'JWT', alg: 'ES256', x5c: [new X509Certificate(cert).raw.toString('base64')] };
 const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 function token(subject, access) {
   const now = Math.floor(Date.now() / 1000);
   const claims = { iss: 'lab', sub: subject, aud: service, iat: now, nbf: now - 60, exp: now + 300, jti: String(Math.random()), access };
   const text = `${part(header)}.${part(claims)}`;
-  return `${text}.${sign('sha384', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  return `${text}.${sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
 }
 
 createServer({ cert, key: pem }, (request, response) => {
