@@ -166,7 +166,7 @@ it('names all problems of the configuration at once, those that check finds too'
     /\[json_rpc\]unix_socket is a security option/,
     /\[DEFAULT\]log_dir: cannot write \/nonexistent\/log\/bloomery\.log: ENOENT.*: create the folder/,
     /hardware type ipmi would have no console interface: enable one of ipmitool-socat, no-console, vnc, fake-graphical in/,
-    /hardware type redfish would have no deploy interface: enable one of direct, ramdisk, custom-agent in/,
+    /hardware type redfish would have no deploy interface: enable one of autodetect, direct, ramdisk, anaconda, bootc, custom-agent in/,
     /\[inspector\]hooks: ports needs validate-interfaces before it/,
     /\[inspector\]hooks: unknown hook site-hook/,
     /\[redfish\]inspection_hooks: unknown hook nope/,
