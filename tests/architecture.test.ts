@@ -489,7 +489,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/switches',
   ],
   'drivers/storage': ['drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/keystone'],
-  'drivers/oci': ['model', 'wire', 'wire/oci'],
+  'drivers/oci': ['model', 'wire', 'wire/images', 'wire/oci'],
   'drivers/redfish': [
     'drivers/common',
     'drivers/interfaces',

@@ -1,6 +1,7 @@
 /** The format of an image, by its first bytes: an unsafe image is refused before its machine is touched. */
 import { addAbortSignal } from 'node:stream';
 import { Fault, reasonOf } from '../../model/errors';
+import { firstBytes } from '../../wire/images/first-bytes';
 import { HEAD_LENGTH, judge, neededFor, sizeOfDisk, wrapperOf } from '../../wire/images/inspection';
 import { unpackHead } from '../../wire/compression/unpack';
 import type { Services } from '../../wire/keystone/services';
@@ -29,14 +30,7 @@ async function glancePart(task: GlanceTask, id: string, offset: number, length: 
   addAbortSignal(signal, body);
   try {
     if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`Glance answers ${status}`);
-    const parts: Buffer[] = [];
-    let size = 0;
-    for await (const part of body as AsyncIterable<Buffer>) {
-      parts.push(part);
-      size += part.length;
-      if (size >= length) break;
-    }
-    return Buffer.concat(parts).subarray(0, length);
+    return await firstBytes(body, length);
   } finally {
     body.on('error', () => {}).destroy();
   }

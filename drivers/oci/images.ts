@@ -20,6 +20,7 @@ import {
 } from '../../wire/oci/manifest';
 import { BadReference, manifestUrl, parseDigest, parseReference, type BlobReference, type OciReference } from '../../wire/oci/reference';
 import { openRegistry, RegistryError, type Registry, type RegistryOptions } from '../../wire/oci/registry';
+import { firstBytes } from '../../wire/images/first-bytes';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** The members of a task that requests to registries need. */
@@ -286,14 +287,7 @@ export async function readBlobPart(
     // RFC 9110 §15.5.17: the file has no such bytes.
     if (status === 416) return Buffer.alloc(0);
     if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`the registry answers ${status} to a request for a range`);
-    const parts: Buffer[] = [];
-    let size = 0;
-    for await (const part of body as AsyncIterable<Buffer>) {
-      parts.push(part);
-      size += part.length;
-      if (size >= length) break;
-    }
-    return Buffer.concat(parts).subarray(0, length);
+    return await firstBytes(body, length);
   } finally {
     body.on('error', () => {}).destroy();
   }
