@@ -1,5 +1,5 @@
 /** The servers that are killed: three conductors on one PostgreSQL, or one process with its embedded database. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded/embedded';
 import { readPidFile } from '../../store/embedded/postmaster';
 import type { Sections } from '../../demo/lab/server';
+import { childrenOf } from '../support/cpu-time';
 import type { Chance } from './chance';
 import { startProcess, type Process } from './process';
 
@@ -79,18 +80,6 @@ const suspended = (processes: readonly Process[], name: string): Victim => ({
   },
 });
 
-const childrenOf = (parent: number): readonly number[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => {
-      try {
-        const text = readFileSync(`/proc/${name}/stat`, 'utf8');
-        return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]) === parent;
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
 const end = (pid: number): void => {
   try {
     process.kill(pid, 'SIGKILL');

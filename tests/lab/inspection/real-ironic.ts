@@ -14,6 +14,7 @@ const run = promisify(execFile);
 
 export interface RealIronic {
   readonly url: string;
+  readonly pid: number;
   /** The path of its log. */
   readonly log: string;
   /** The folders with the files that its machines boot over HTTP and TFTP. */
@@ -106,6 +107,7 @@ export async function startRealIronic(
   );
   return {
     url,
+    pid: child.pid!,
     log: at('ironic.log'),
     httpRoot: at('http'),
     tftpRoot: at('tftp'),

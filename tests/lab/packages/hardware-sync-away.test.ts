@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunningServer } from '../../../demo/lab/server';
 import { createKubernetes, KubernetesError } from '../../../metal3/kubernetes';
+import { cpuSecondsOf } from '../../support/cpu-time';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
 import { applyObject, startCluster, type Cluster } from '../support/kubernetes';
@@ -111,15 +112,6 @@ async function requests(): Promise<Readonly<Record<string, number>>> {
   }
   return counts;
 }
-/** Seconds of processor time of a process, in the clock ticks of Linux. */
-const cpuOf = (pid: number): number => {
-  // The fields behind the name of the program: user and system time are the 14th and the 15th of all.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-};
-
 /** As before 0.12 and 0.13. */
 function older({ metadata, spec }: Definition): void {
   const { openAPIV3Schema: schema } = spec.versions[0].schema;
@@ -276,9 +268,9 @@ it(`${MANY} hosts: what the first round, a quiet one, a list of all hosts and a 
   const pid = startController('many', interval, relist);
   await until('it is ready', () => programs.output('many').includes('is ready'), 20);
   const cost = async (what: string, wait: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> => {
-    const [from, processor, counts] = [performance.now(), cpuOf(pid), await requests()];
+    const [from, processor, counts] = [performance.now(), cpuSecondsOf(pid), await requests()];
     await wait();
-    const [seconds, used, now] = [(performance.now() - from) / 1000, cpuOf(pid) - processor, await requests()];
+    const [seconds, used, now] = [(performance.now() - from) / 1000, cpuSecondsOf(pid) - processor, await requests()];
     const asked = Object.fromEntries(
       Object.entries(now).flatMap(([verb, count]) => (count === counts[verb] ? [] : [[verb, count - (counts[verb] ?? 0)]])),
     );

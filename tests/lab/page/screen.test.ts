@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocket } from 'ws';
 import type { Browser, Page } from 'puppeteer-core' with { 'resolution-mode': 'import' };
 import type { RunningServer } from '../../../demo/lab/server';
+import { cpuSecondsOf } from '../../support/cpu-time';
 import { freePort } from '../../support/free-port';
 import { startBmcweb, type Bmcweb } from '../../support/fakes/bmcweb';
 import { until } from '../../support/until';
@@ -88,11 +89,6 @@ const COUNT_PICTURES = `
   };`;
 /** How often the machine's screen was drawn. */
 const pictures = (page: Page): Promise<number> => page.evaluate(() => (window as unknown as { pictures: number }).pictures);
-/** CPU seconds of a process so far (proc(5)). */
-const cpuSeconds = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-};
 const audits = (): readonly Readonly<Record<string, unknown>>[] =>
   readFileSync(join(folder, 'audit.log'), 'utf8')
     .trim()
@@ -128,9 +124,9 @@ it('the page shows the moving screen of a machine in QEMU, and a key reaches the
   await picture(page, 'screen');
 
   const seconds = 5;
-  const [before, drawn] = [cpuSeconds(server.pid), await pictures(page)];
+  const [before, drawn] = [cpuSecondsOf(server.pid), await pictures(page)];
   await new Promise((done) => setTimeout(done, seconds * 1000));
-  const share = (cpuSeconds(server.pid) - before) / seconds;
+  const share = (cpuSecondsOf(server.pid) - before) / seconds;
   const rate = ((await pictures(page)) - drawn) / seconds;
   console.log(`the server takes ${(share * 100).toFixed(1)} % of a core for ${rate.toFixed(1)} pictures a second`);
   expect(rate).toBeGreaterThan(0);
@@ -192,10 +188,10 @@ it('the server is not what limits the pictures of a second', async () => {
   direct.destroy();
   const measure = async (node: string): Promise<readonly [number, number]> => {
     const [screen, init] = await viewerOf(node);
-    const before = cpuSeconds(server.pid);
+    const before = cpuSecondsOf(server.pid);
     const rate = await picturesOf(screen, init, 5, signal);
     screen.destroy();
-    return [rate, (cpuSeconds(server.pid) - before) / 5];
+    return [rate, (cpuSecondsOf(server.pid) - before) / 5];
   };
   const [through, share] = await measure(uuid);
   console.log(

@@ -12,6 +12,7 @@ import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore, type OpenStore } from '../../../store/postgres';
+import { childrenOf } from '../../support/cpu-time';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
 import { startServerProcess } from '../../../demo/lab/server';
@@ -107,18 +108,7 @@ describe('the embedded database on a file system of 90 MB', () => {
 });
 
 /** A server and its children, each of which is in a session of its own. */
-const family = (pid: number): readonly number[] => [
-  pid,
-  ...readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
-    try {
-      const text = readFileSync(`/proc/${name}/stat`, 'utf8');
-      return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]) === pid ? [Number(name)] : [];
-    } catch {
-      return [];
-    }
-  }),
-];
+const family = (pid: number): readonly number[] => [pid, ...childrenOf(pid)];
 
 it('requests fail with 503 while the database server does not respond, and succeed when it responds again', async () => {
   const stateDir = join(folder, 'silent');

@@ -11,6 +11,7 @@ import { diskFile, startDiskMachine, startImageApi, PATIENCE } from '../../lab/d
 import { buildIpaRamdisk } from '../../lab/support/ipa-ramdisk';
 import { buildRamdisk } from '../../lab/support/ramdisk';
 import { root } from '../../lab/support/venv';
+import { cpuSecondsOf } from '../../support/cpu-time';
 
 const MiB = 2 ** 20;
 const ROUNDS = Number(process.env['SPEED_ROUNDS'] ?? 3);
@@ -64,13 +65,6 @@ beforeAll(async () => {
 }, 1_800_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Processor seconds of a process. */
-const cpuOf = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-};
 interface Moment {
   readonly wall: number;
   readonly cpu: number;
@@ -96,7 +90,7 @@ async function measure(agent: Agent, formats: readonly string[]): Promise<Measur
     inspects: false,
   });
   try {
-    moment = () => ({ wall: (Date.now() - begun) / 1000, cpu: cpuOf(machine.process.pid!) });
+    moment = () => ({ wall: (Date.now() - begun) / 1000, cpu: cpuSecondsOf(machine.process.pid!) });
     await machine.waitFor('/v1/heartbeat/u');
     for (const format of formats) {
       const { declared, ours = false } = FORMATS[format]!;
