@@ -23,7 +23,7 @@ import { childrenOf, cpuSecondsOfTree } from '../../support/cpu-time';
 import { freePort } from '../../support/free-port';
 
 const MIB = 2 ** 20;
-/** Of each server and each source of the image. */
+/** Machines of each row of the table. */
 const NODES = Number(process.env['SPEED_NODES'] ?? 8);
 const SIZE = Number(process.env['SPEED_MIB'] ?? 256) * MIB;
 /** Seconds. */
@@ -243,13 +243,23 @@ async function enrol({ url }: Started, machine: FleetMachine, index: number, fro
   });
   await call(url, 'POST', '/ports', { node_uuid: uuid, address: machine.macs[0] });
 }
-async function reach({ url, log }: Started, names: readonly string[], target: string, state: string): Promise<void> {
+/** Milliseconds. An answer costs processor time. */
+const ASK_EVERY = 10_000;
+/** @param isSoon whether the server may be asked more often than seldom */
+async function reach(
+  { url, log }: Started,
+  names: readonly string[],
+  [target, state]: readonly [target: string, state: string],
+  isSoon: () => boolean = () => true,
+): Promise<void> {
   for (const name of names) await call(url, 'PUT', `/nodes/${name}/states/provision`, { target });
-  let seen = '';
+  let [seen, asked] = ['', Date.now()];
   await until(
     PATIENCE,
     () => `all nodes to be ${state}: ${seen}\n${readFileSync(log, 'utf8').slice(-3000)}`,
     async () => {
+      if (!isSoon() && Date.now() - asked < ASK_EVERY) return false;
+      asked = Date.now();
       const { nodes } = await call<{ nodes: { name: string; provision_state: string; last_error: string | null }[] }>(
         url,
         'GET',
@@ -277,8 +287,8 @@ async function deploy(server: Started, machines: readonly FleetMachine[]): Promi
   await reach(
     server,
     machines.map(({ name }) => name),
-    'active',
-    'active',
+    ['active', 'active'],
+    () => machines.every(({ control }) => control.phase() === 'system'),
   );
   const [after, seconds] = [now(), (Date.now() - begun) / 1000];
   for (const { control } of machines) expect(control.content('/dev/sda')).toMatchObject({ sha256, size: SIZE });
@@ -303,8 +313,8 @@ it('deploys machines by both servers, and ours needs less processor time', async
     undo.push(() => fleet.close());
     const names = fleet.machines.map((machine) => machine.name);
     for (const [index, machine] of fleet.machines.entries()) await enrol(server, machine, index, SOURCES[Math.floor(index / NODES)]!);
-    await reach(server, names, 'manage', 'manageable');
-    await reach(server, names, 'provide', 'available');
+    await reach(server, names, ['manage', 'manageable']);
+    await reach(server, names, ['provide', 'available']);
     for (const [at, from] of SOURCES.entries()) {
       const { seconds, used, sent: bySource } = await deploy(server, fleet.machines.slice(at * NODES, (at + 1) * NODES));
       const { database = 0, web = 0 } = used;
@@ -317,7 +327,7 @@ it('deploys machines by both servers, and ours needs less processor time', async
         `| ${[from, name, seconds.toFixed(0), ...columns, (bySource.bytes / SIZE).toFixed(3), requests.toSorted().join(', ')].join(' | ')} |`,
       );
       process.stderr.write(`${rows.at(-1)}\n`);
-      if (from === 'local') expect(bySource.requests['whole']).toBe(1);
+      if (name === 'ours' && from === 'local') expect(bySource.requests['whole']).toBe(1);
     }
     await close();
   }
