@@ -146,7 +146,7 @@ function isJournal(environment: NodeJS.ProcessEnv): boolean {
   return stream === `${dev}:${ino}`;
 }
 /** How lines are written: as JSON, as text, or as text for the journal. */
-export type LogFormat = 'json' | 'text' | 'journal';
+type LogFormat = 'json' | 'text' | 'journal';
 /** Without [DEFAULT]use_json, people on a terminal or in the journal get text, and files and other programs get JSON. */
 function formatOf(useJson: boolean | null, path: string | undefined): LogFormat {
   const journal = path === undefined && isJournal(process.env);

@@ -23,14 +23,14 @@ function listen(): void {
       const source = new EventSource(`${api.url()}/${path}`);
       opened.push({ path, source });
       source.addEventListener('start', () => (hasPosition = true));
-      return source as never;
+      return source;
     },
     {
       began: hears('began'),
       resumed: hears('resumed'),
       gap: hears('gap'),
       lost: hears('lost'),
-      event: ({ kind, payload }) => void heard.push(`${kind} ${String(payload['last_error'] ?? '')}`.trim()),
+      event: ({ kind, payload }) => void heard.push(`${kind} ${(payload['last_error'] as string | undefined) ?? ''}`.trim()),
     },
   );
 }

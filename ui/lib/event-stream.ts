@@ -48,7 +48,7 @@ export function listenToEvents(open: (path: string) => Source, listener: Listene
         take(data);
       });
     hear('start', () => {});
-    hear('gap', listener.gap);
+    hear('gap', () => listener.gap());
     for (const kind of Object.keys(EVENT_KINDS))
       hear(streamName(kind as EventKind), (data) => listener.event(JSON.parse(data) as NodeEvent));
   }

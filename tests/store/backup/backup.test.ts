@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { gzipSync, gunzipSync } from 'node:zlib';
 import { Client } from 'pg';
-import { MIGRATIONS, type Migration } from '../../../migrations';
+import { MIGRATIONS } from '../../../migrations';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { backup, type Progress } from '../../../store/backup/backup';
@@ -32,11 +32,7 @@ const saved = (connection: string, signal = never, tell: (progress: Progress) =>
     return Buffer.concat(pieces);
   });
 /** Restores a backup that arrives in pieces of this many bytes. */
-const restored = (
-  connection: string,
-  file: Buffer,
-  { force = false, pieces = 1000, signal = never, migrations = MIGRATIONS as readonly Migration[] } = {},
-) =>
+const restored = (connection: string, file: Buffer, { force = false, pieces = 1000, signal = never, migrations = MIGRATIONS } = {}) =>
   on(connection, (db) => {
     const parts = Array.from({ length: Math.ceil(file.length / pieces) }, (_, index) =>
       file.subarray(index * pieces, (index + 1) * pieces),
