@@ -17,14 +17,13 @@ import { print } from './output';
 
 export async function sync(given: SetupArguments): Promise<void> {
   await onDatabase(given, { make: true }, async ({ connected: { db, where }, what }) => {
-    const before = (await stepsDone(db)).at(-1);
-    await migrate(db).catch((error: unknown) => {
+    const change = await migrate(db).catch((error: unknown) => {
       throw unusable(where, error);
     });
     print(
-      before === LATEST
-        ? `${what}: its schema is up to date (${LATEST})`
-        : `${what}: its schema went from ${before ?? 'nothing'} to ${LATEST}`,
+      change
+        ? `${what}: its schema went from ${change.from ?? 'nothing'} to ${change.to}`
+        : `${what}: its schema is up to date (${LATEST})`,
     );
   });
 }

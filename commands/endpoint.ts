@@ -1,6 +1,7 @@
 /** The server that a command uses, and its credentials, from the environment variables of the openstack CLI. */
 
 import { HEADER } from '../model/versions';
+import { serverFetch } from './server-fetch';
 import { timeoutSignal } from '../wire/timeout-signal';
 
 /** Longer than the server waits for machines. */
@@ -103,7 +104,7 @@ interface Sent {
 async function exchange(url: string | undefined, { method, path, body, tag, signal }: Sent) {
   const base = endpoint(url, process.env);
   if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
-  const response = await fetch(`${base}/v1/${path}`, {
+  const response = await serverFetch(base, `/v1/${path}`, {
     method,
     headers: {
       accept: 'application/json',
@@ -114,9 +115,6 @@ async function exchange(url: string | undefined, { method, path, body, tag, sign
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
     signal: timeoutSignal(TIMEOUT_MS, ...(signal ? [signal] : [])),
-  }).catch((error: unknown) => {
-    const { cause, message } = error as Error;
-    throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
   });
   return { base, response, text: await response.text() };
 }

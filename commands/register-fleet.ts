@@ -6,6 +6,7 @@ import { waitUntil, type Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
 import { authorization, parseJson, refusalText } from './endpoint';
+import { serverFetch } from './server-fetch';
 import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
@@ -32,7 +33,7 @@ interface Registered {
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
   const isThere = (): Promise<boolean> =>
-    fetch(`${base}/`, { signal: timeoutSignal(TIMEOUT_MS, signal) }).then(
+    serverFetch(base, '/', { signal: timeoutSignal(TIMEOUT_MS, signal) }).then(
       async ({ status, body }) => {
         await body?.cancel();
         return status !== 503;
@@ -76,14 +77,11 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
   await started(base, clock, signal);
   const count = { created: 0, updated: 0 };
   const call = async (method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly text: string }> => {
-    const response = await fetch(`${base}/v1${path}`, {
+    const response = await serverFetch(base, `/v1${path}`, {
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: timeoutSignal(TIMEOUT_MS, signal),
-    }).catch((error: unknown) => {
-      const { cause, message } = error as Error;
-      throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
     });
     return { status: response.status, text: await response.text() };
   };

@@ -51,7 +51,10 @@ export async function serve({ stateDir, roles: named, logFormat, ...given }: Ser
   process.once('exit', flush);
   // For log rotation: logrotate has renamed the file.
   const reloads = [reopen];
-  process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
+  process.on('SIGHUP', () => {
+    reloads.forEach((reload) => reload());
+    log.info('SIGHUP: the log file is opened again; certificates and policies are read again');
+  });
   for (const warning of warnings) log.warn(warning);
   await keepCapabilities();
   const server = await startServer({

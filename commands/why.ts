@@ -80,7 +80,7 @@ export function addWhyCommand(program: Command): void {
     .argument('<node>', 'UUID or name of the node')
     .option(
       '--url <url>',
-      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_TOKEN, or OS_USERNAME and OS_PASSWORD',
+      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_TOKEN, or OS_USERNAME and OS_PASSWORD; authorities of https: OS_CACERT',
     )
     .option('--json', 'print the response as JSON')
     .action(why);

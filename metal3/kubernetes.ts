@@ -4,7 +4,8 @@ import { oneLine } from '../model/log';
 import type { Json, JsonObject } from '../model/records';
 import { shortened } from '../model/text';
 import { parseJson, type JsonLimits } from '../wire/bounded-json';
-import { connectorWithFiles, connectionText, createAgent, request } from '../wire/http-agent';
+import { connectorWithFiles, createAgent, request } from '../wire/http-agent';
+import { connectionText } from '../wire/http/connection-text';
 import { timeoutSignal } from '../wire/timeout-signal';
 import { watchedFile } from '../wire/watched-file';
 

@@ -17,6 +17,8 @@ export const EVENT_KINDS = {
   recorder: 'The recorder became stale, or reported again.',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;
+/** The name of a kind's events in the event stream. Browsers report a lost connection as `error` (WHATWG HTML §9.2.2). */
+export const streamName = (kind: EventKind): string => (kind === 'error' ? 'failure' : kind);
 
 export interface EventRecord {
   /** The place in the order of events: `<transaction>-<number>`. A reader that continues after it gets every later event exactly once. */

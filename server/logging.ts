@@ -2,7 +2,7 @@
  * The log (pino): lines in oslo.log's text format on terminals, else in JSON. Values that look like secrets are masked at every depth, and
  * URLs lose their credentials.
  */
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, fstatSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import pino from 'pino';
@@ -81,12 +81,17 @@ function toText(json: string): string {
   return `${when} ${process.pid} ${level} ${component ?? 'bloomery'} [${asked}] ${msg}${rest.join('')}`;
 }
 
+/** Level → the prefix of the journal's priority (sd-daemon(3)). */
+const PRIORITIES: Readonly<Record<string, string>> = { DEBUG: '<7>', INFO: '<6>', WARNING: '<4>', ERROR: '<3>', CRITICAL: '<2>' };
+const priorityOf = (json: string): string => PRIORITIES[(JSON.parse(json) as Line).level] ?? '';
+
 /**
  * A line as it is written. Texts come from machines and users too: they must not break lines or control a terminal.
  * @param json a line of pino
  * @internal
  */
-export const lineOf = (json: string, asJson: boolean): string => `${printable(asJson ? json.trimEnd() : toText(json))}\n`;
+export const lineOf = (json: string, format: LogFormat): string =>
+  `${format === 'journal' ? priorityOf(json) : ''}${printable(format === 'json' ? json.trimEnd() : toText(json))}\n`;
 
 /** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. @internal */
 export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }: LogOptions): string | undefined {
@@ -133,9 +138,21 @@ function createBuffer(write: (lines: string) => void): { readonly write: (line: 
   };
 }
 
-/** Without [DEFAULT]use_json, people on a terminal get text, and files and other programs get JSON. */
-const writesJson = (useJson: boolean | null, path: string | undefined): boolean =>
-  useJson ?? !(path === undefined && isatty(process.stderr.fd));
+/** Whether standard error is the journal of systemd, which names its device and inode (systemd.exec(5), JOURNAL_STREAM). */
+function isJournal(environment: NodeJS.ProcessEnv): boolean {
+  const stream = environment['JOURNAL_STREAM'];
+  if (stream === undefined) return false;
+  const { dev, ino } = fstatSync(process.stderr.fd, { bigint: true });
+  return stream === `${dev}:${ino}`;
+}
+/** How lines are written: as JSON, as text, or as text for the journal. */
+type LogFormat = 'json' | 'text' | 'journal';
+/** Without [DEFAULT]use_json, people on a terminal or in the journal get text, and files and other programs get JSON. */
+function formatOf(useJson: boolean | null, path: string | undefined): LogFormat {
+  const journal = path === undefined && isJournal(process.env);
+  if (useJson ?? !(path === undefined && (journal || isatty(process.stderr.fd)))) return 'json';
+  return journal ? 'journal' : 'text';
+}
 
 /** Throws an Error for the operator if the file cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
@@ -145,8 +162,8 @@ export function createLog(options: LogOptions): OpenLog {
   // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
   const { write, flush } = createBuffer((lines) => void destination.write(lines));
-  const asJson = writesJson(options['DEFAULT.use_json'], path);
-  const writer = { write: (line: string) => write(lineOf(withoutUrlCredentials(line), asJson)) };
+  const format = formatOf(options['DEFAULT.use_json'], path);
+  const writer = { write: (line: string) => write(lineOf(withoutUrlCredentials(line), format)) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
   const formatters = { level: (label: string) => ({ level: NAMES[label] ?? label }) };

@@ -226,6 +226,7 @@ export const SETTING_CHECKS: readonly SettingCheck[] = [
       ];
     },
   },
+  { what: 'state directory', check: ({ stateDir }) => checkFolder(stateDir, 'the state directory') },
   {
     what: 'folders',
     check: ({ options, resolved, roles, stateDir }) => {

@@ -92,7 +92,8 @@ async function prepareSchema({ db, where }: Connected, options: StoreOptions): P
   }
   const patient = await connect({ ...options, poolSize: 1, patient: true });
   try {
-    await migrate(patient.db);
+    const change = await migrate(patient.db);
+    if (change) options.log.info(`the schema of the database went from ${change.from ?? 'nothing'} to ${change.to}`);
   } catch (error) {
     throw unusable(where, error);
   } finally {

@@ -65,11 +65,3 @@ export function connectorWithFiles(
       );
   };
 }
-
-/** The innermost reason of a failed connection. */
-export function connectionText(error: unknown): string {
-  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
-  if (cause !== undefined) return connectionText(cause);
-  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
-  return String(message || code || error);
-}

@@ -14,12 +14,14 @@ import { addressOf } from './source';
 /** The methods of RFC 9110 and RFC 5789. Clients may send any word as the method. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 /** [api]log_requests → whether a request is logged. */
-const LOGGED: Readonly<Record<string, (method: string, status: number | undefined) => boolean>> = {
-  all: () => true,
-  changes: (method, status) => !['GET', 'HEAD', 'OPTIONS'].includes(method) || (status ?? 500) >= 400,
-  failures: (_, status) => (status ?? 500) >= 400,
-  none: () => false,
-};
+const LOGGED: Readonly<Record<string, (asked: { readonly method: string; readonly route: string; readonly failed: boolean }) => boolean>> =
+  {
+    all: () => true,
+    // Agents send a heartbeat every few minutes, which changes only its own time.
+    changes: ({ method, route, failed }) => failed || (!['GET', 'HEAD', 'OPTIONS'].includes(method) && !route.startsWith('/v1/heartbeat')),
+    failures: ({ failed }) => failed,
+    none: () => false,
+  };
 
 /** A new request ID. The client's own becomes the global one. */
 export function originOf({ headers }: IncomingMessage): Origin {
@@ -55,7 +57,7 @@ export function reportRequest(parts: Reporting, request: IncomingMessage, { serv
     seconds,
   );
   const path = withoutEventKey(url.split('?')[0]!);
-  if (LOGGED[options['api.log_requests']]!(method, status))
+  if (LOGGED[options['api.log_requests']]!({ method, route, failed: (status ?? 500) >= 400 }))
     log.info('request', { ...reportFields(report), method, path, status, ms: Math.round(seconds * 1e4) / 10 });
   if (audit && isAudited(options, method, report)) {
     const time = new Date(clock.now()).toISOString();

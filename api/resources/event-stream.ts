@@ -1,6 +1,6 @@
 /** GET /v1/events/stream and GET /v1/events: events of nodes, as server-sent events and as pages. Extensions. */
 import { Fault, invalidParameter, reasonOf } from '../../model/errors';
-import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
+import { EVENT_KINDS, isPosition, streamName, type EventKind, type EventRecord } from '../../model/events';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Operations } from '../schema/operations';
 import { STATES } from '../../model/states';
@@ -71,7 +71,7 @@ const frames = new WeakMap<EventRecord, string>();
 function framedEvent(event: EventRecord): string {
   let text = frames.get(event);
   if (text === undefined) {
-    text = framed(event.position, event.kind, shown(event));
+    text = framed(event.position, streamName(event.kind), shown(event));
     frames.set(event, text);
   }
   return text;
@@ -140,7 +140,7 @@ async function listen(request: EventRequest, context: ApiContext) {
     };
     try {
       let at = since ?? (await store.events.endPosition());
-      await sink.write(`retry: ${RETRY_MS}\nid: ${at}\n\n`);
+      await sink.write(`retry: ${RETRY_MS}\n${framed(at, 'start', { position: at })}`);
       if (since !== undefined && !(await store.events.isReachable(since))) {
         at = await store.events.endPosition();
         await reportGap(since, at);

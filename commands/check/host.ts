@@ -1,6 +1,7 @@
 /** Checks of the host itself: its disk and its clock. */
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { checkFolder } from '../../server/settings';
 import type { HostCheck, Result } from './check-row';
 
 const MIB = 2 ** 20;
@@ -22,8 +23,13 @@ export function spaceFinding(freeBytes: number): Result {
 export const stateDirectory: HostCheck = {
   what: 'state directory',
   check: ({ stateDir }) => {
-    const folder = existing(stateDir);
-    accessSync(folder, constants.W_OK | constants.X_OK);
+    try {
+      checkFolder(stateDir, 'the state directory');
+    } catch {
+      // The checks of the settings say it.
+      return [];
+    }
+    const folder = existing(resolve(stateDir));
     const { bavail, bsize } = statfsSync(folder);
     const [severity, message] = spaceFinding(bavail * bsize);
     return [[severity, `${stateDir}: ${message}`]];

@@ -225,6 +225,9 @@ function heldNode(
   return self;
 }
 
+/** The step that a failure ends; undefined: no step runs. */
+const runningStep = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
+  [clean, deploy, service].find((step) => typeof step?.['step'] === 'string')?.['step'] as string | undefined;
 /** Where an event leads: what to write, and what to call with the node when it is written. */
 function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeChanges, internal: InternalChanges) {
   const { uuid, provision_state: from } = node;
@@ -237,7 +240,9 @@ function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeCha
     if (!isWaiting(to) && stateRow(to).working !== true) context.heartbeats.forget(uuid);
     recordTransitionMetrics(context, uuid, from, event, to);
     notifyProvision(context, node, after, event);
-    log.info(`node ${after.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: after.last_error });
+    const said = `node ${after.name ?? uuid}: ${from} → ${to} (${event})`;
+    if (event === 'fail') log.error(said, { step: runningStep(node), last_error: after.last_error });
+    else log.info(said, { last_error: after.last_error });
   };
   return { write, announce };
 }
@@ -292,6 +297,7 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     },
     record: ({ type, event, error }, changes = {}, internal = {}) => {
       const entry = entryOf(context, own.node, { type, event, error });
+      if (error) task.log.error(event);
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
     discardNotes: own.discardNotes,

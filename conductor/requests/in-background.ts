@@ -32,9 +32,12 @@ export async function inBackground(
         await work(task);
       } catch (error) {
         if (isInterrupted(context, error)) throw error;
-        task.log.warn(`${purpose} failed`, { reason: reasonOf(error) });
         const event = failed(reasonOf(error));
-        await (recordedAs === undefined ? task.save({ last_error: event }) : task.record({ type: recordedAs, event, error: true }));
+        if (recordedAs !== undefined) await task.record({ type: recordedAs, event, error: true });
+        else {
+          task.log.error(event);
+          await task.save({ last_error: event });
+        }
         after?.(task);
       }
     };

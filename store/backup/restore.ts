@@ -1,6 +1,6 @@
 /** Restores a backup in one transaction, so that the database has all of it or is unchanged. */
 import type { Knex } from 'knex';
-import { MIGRATIONS } from '../../migrations';
+import { MIGRATIONS, type Migration } from '../../migrations';
 import {
   connectionOf,
   count,
@@ -21,7 +21,7 @@ import { readBackup, type BackupReader } from './file';
 import { SERVER } from '../sql/connection';
 import { copyIn } from './copy';
 import { forgetEvents } from '../tables/events';
-import { migrate, pendingMigrations, stepsDone, MIGRATIONS_TABLE as STEPS } from '../sql/schema';
+import { migrate, pendingMigrations, stepsDone, tablesOf, MIGRATIONS_TABLE as STEPS } from '../sql/schema';
 
 interface RestoreOptions {
   /** Delete the present content of the database. */
@@ -30,6 +30,8 @@ interface RestoreOptions {
   readonly heartbeatTimeout: number;
   readonly tell: (progress: Progress) => void;
   readonly signal: AbortSignal;
+  /** Default: those of this program. */
+  readonly migrations?: readonly Migration[];
 }
 
 /**
@@ -40,12 +42,13 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
   const whole = newHash();
   const reader = readBackup(source, (piece) => whole.update(piece));
   // Check the header before any change.
-  const header = headerOf(await reader.line());
+  const { migrations = MIGRATIONS } = options;
+  const header = headerOf(await reader.line(), migrations);
   return db.transaction(async (transaction) => {
     const before = await emptied(transaction, options);
     await migrate(
       transaction,
-      MIGRATIONS.filter(({ name }) => header.schema.includes(name)),
+      migrations.filter(({ name }) => header.schema.includes(name)),
     );
     // Remove rows that migrations inserted, because the backup contains them. Disable triggers, so that restored rows cause no events.
     const tables = (await tableNames(transaction)).filter((name) => !name.startsWith(STEPS));
@@ -53,7 +56,7 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
     await triggers(transaction, tables, 'DISABLE');
     const loaded = await load(transaction, await targetOf(transaction), reader, () => whole.copy().digest('hex'), options);
     await triggers(transaction, tables, 'ENABLE');
-    await migrate(transaction);
+    await migrate(transaction, migrations);
     await forgetEvents(transaction);
     const foreign = await tablesGone(transaction, before);
     if (foreign.length > 0) throw new Error(`the database has tables that are not Bloomery's: ${foreign.join(', ')}`);
@@ -61,25 +64,19 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
   });
 }
 
-function headerOf(line: unknown): Header {
+function headerOf(line: unknown, migrations: readonly Migration[]): Header {
   const header = line as Partial<Header> | null;
   if (header?.format !== FORMAT || !isTexts(header.schema) || header.schema.length === 0) throw new Error('it is not a backup of Bloomery');
   if (header.version !== FORMAT_VERSION)
     throw new Error(`its format is version ${String(header.version)}, and this program reads ${FORMAT_VERSION}`);
-  pendingMigrations(header.schema);
-  if (header.schema.some((name, index) => name !== MIGRATIONS[index]!.name)) throw new Error('it is damaged: its schema has gaps');
+  pendingMigrations(header.schema, migrations);
+  if (header.schema.some((name, index) => name !== migrations[index]!.name)) throw new Error('it is damaged: its schema has gaps');
   return header as Header;
 }
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((candidate) => typeof candidate === 'string');
 
-const tableNames = async (db: Knex): Promise<readonly string[]> => {
-  const { rows } = await db.raw<{ rows: { name: string }[] }>(
-    `SELECT relname AS name FROM pg_class c WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
-     AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')`,
-  );
-  return rows.map(({ name }) => name);
-};
+const tableNames = async (db: Knex): Promise<readonly string[]> => (await tablesOf(db)).map(({ name }) => name);
 const tablesGone = async (db: Knex, before: readonly string[]): Promise<readonly string[]> => {
   const now = await tableNames(db);
   return before.filter((name) => !now.includes(name));
@@ -89,12 +86,14 @@ const triggers = async (db: Knex, tables: readonly string[], what: 'DISABLE' | '
   for (const table of tables) await db.raw(`ALTER TABLE ${quoted(table)} ${what} TRIGGER USER`);
 };
 
-/** Empties the database if that is allowed. Returns its previous tables. */
-async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): Promise<readonly string[]> {
-  const tables = await tableNames(db);
+/** Empties the database if that is allowed. Returns its previous tables that no migration is known to have made. */
+async function emptied(db: Knex, { force, heartbeatTimeout, migrations = MIGRATIONS }: RestoreOptions): Promise<readonly string[]> {
+  const found = await tablesOf(db);
+  const tables = found.map(({ name }) => name);
   if (tables.length === 0) return tables;
   if (!tables.includes(STEPS)) throw new Error(`the database is not empty, and not Bloomery's (it has the table ${tables[0]!})`);
-  pendingMigrations(await stepsDone(db));
+  // With force, an older program replaces the database that a newer one has upgraded: the way back after an upgrade.
+  if (!force) pendingMigrations(await stepsDone(db), migrations);
   const { rows: users } = await db.raw<{ rows: { count: number }[] }>(
     `SELECT count(*)::int AS count FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = ?`,
@@ -124,7 +123,7 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
       AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e') LOOP
       EXECUTE format('DROP ROUTINE %s CASCADE', one);
     END LOOP; END $$`);
-  return tables;
+  return found.filter(({ isMarked }) => !isMarked).map(({ name }) => name);
 }
 
 /** What a file may fill: the names come from the schema, never from the file. */

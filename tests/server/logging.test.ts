@@ -123,11 +123,24 @@ it('formats text lines as oslo.log does', () => {
     why: 'two words',
     msg: 'said',
   };
-  expect(lineOf(JSON.stringify(line), false)).toBe(
+  expect(lineOf(JSON.stringify(line), 'text')).toBe(
     `2026-03-01 00:00:00.123 ${process.pid} WARNING api [- req-1 bob -] said status=200 why="two words"\n`,
   );
-  expect(lineOf(JSON.stringify({ level: 'INFO', time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }), false)).toMatch(
+  expect(lineOf(JSON.stringify({ level: 'INFO', time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }), 'text')).toMatch(
     / INFO bloomery \[-\] said\\nmore\n$/,
+  );
+});
+
+it.each([
+  ['DEBUG', '<7>'],
+  ['INFO', '<6>'],
+  ['WARNING', '<4>'],
+  ['ERROR', '<3>'],
+  ['CRITICAL', '<2>'],
+])('lines for the journal have the priority of %s (sd-daemon(3)): %s', (level, prefix) => {
+  const line = { level, time: '2026-03-01T00:00:00.123Z', msg: '<0> said\n<0> more' };
+  expect(lineOf(JSON.stringify(line), 'journal')).toBe(
+    `${prefix}2026-03-01 00:00:00.123 ${process.pid} ${level} bloomery [-] <0> said\\n<0> more\n`,
   );
 });
 

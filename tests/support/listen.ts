@@ -11,7 +11,7 @@ export interface Listening {
   lastId(): string | undefined;
   /** Resolves when a comment line has come. */
   comment(): Promise<void>;
-  /** The next `count` events; throws when they do not come in time, or the stream ends before. */
+  /** The next `count` events but `start`; throws when they do not come in time, or the stream ends before. */
   next(count: number): Promise<readonly Heard[]>;
   /** The remaining events, until the server ends the stream. */
   rest(): Promise<readonly Heard[]>;
@@ -32,7 +32,8 @@ export async function listen(url: string, headers: Readonly<Record<string, strin
     const id = last('id');
     lastId = id ?? lastId;
     const data = last('data');
-    if (data !== undefined) heard.push({ id, event: last('event') ?? 'message', data: JSON.parse(data) as Heard['data'] });
+    if (data !== undefined && last('event') !== 'start')
+      heard.push({ id, event: last('event') ?? 'message', data: JSON.parse(data) as Heard['data'] });
   };
   const read = async (): Promise<void> => {
     let text = '';

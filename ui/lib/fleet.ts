@@ -1,6 +1,7 @@
 /** The fleet in memory: read once, then kept current by the server's event stream. */
 import { signal } from '@preact/signals';
 import type { Api } from './api';
+import { listenToEvents } from './event-stream';
 import { applyEvent, rowOf, ROW_FIELDS, worstOf, type NodeEvent, type NodeRow } from './rows';
 
 export const rows = new Map<string, NodeRow>();
@@ -14,25 +15,9 @@ export const events = signal<readonly NodeEvent[]>([]);
 
 const PAINT_MS = 150;
 const MAX_EVENTS = 500;
-const RETRY_MS = 2000;
 const PAGE = 1000;
 /** The number of nodes in the request that fills the first screen. */
 const FIRST_PAGE = 60;
-const KINDS = [
-  'created',
-  'deleted',
-  'state',
-  'power',
-  'maintenance',
-  'out_of_service',
-  'error',
-  'step',
-  'progress',
-  'hardware',
-  'health',
-  'recorder',
-];
-
 interface NodePage {
   readonly nodes: readonly NodeRow[];
   readonly next?: string | undefined;
@@ -105,11 +90,8 @@ async function allAlerts(api: Api, isOver: () => boolean): Promise<ReadonlyMap<s
 /** Keeps `rows` current. @returns a function that ends this */
 export function followEvents(api: Api): () => void {
   let isOver = false;
-  let source: EventSource | undefined;
-  let position: string | undefined;
   /** Events that arrive while the list is read. Undefined: they are applied at once. */
   let waiting: NodeEvent[] | undefined;
-  let retry: ReturnType<typeof setTimeout> | undefined;
 
   function apply(event: NodeEvent): void {
     const { kind, node_uuid: uuid } = event;
@@ -148,52 +130,34 @@ export function followEvents(api: Api): () => void {
     late.forEach(apply);
     changed();
   }
-  function lost(): void {
-    connection.value = 'lost';
-    source?.close();
-    clearTimeout(retry);
-    if (!isOver) retry = setTimeout(connect, RETRY_MS);
-  }
-  function relist(): void {
-    list().then(
+  const relist = (): void =>
+    void list().then(
       () => {
         if (!isOver) connection.value = 'live';
       },
-      () => {
-        position = undefined;
-        lost();
-      },
+      () => listening.again(),
     );
-  }
-  function connect(): void {
-    const isNew = position === undefined;
-    source = new EventSource(isNew ? 'v1/events/stream' : `v1/events/stream?since=${position}`);
-    source.addEventListener('open', () => {
-      if (isNew) relist();
-      else connection.value = 'live';
-    });
-    source.addEventListener('error', lost);
-    // EventSource does not show the status. If the session is over, this request gets 401, which leads to the log-in.
-    source.addEventListener('error', () => void api.get('v1/nodes?limit=1').catch(() => {}));
-    source.addEventListener('gap', relist);
-    for (const kind of KINDS)
-      source.addEventListener(kind, (message: MessageEvent<string>) => {
-        if (message.lastEventId !== '') position = message.lastEventId;
-        const event = JSON.parse(message.data) as NodeEvent;
-        if (waiting) waiting.push(event);
-        else apply(event);
-      });
-    source.addEventListener('message', ({ lastEventId }) => {
-      if (lastEventId !== '') position = lastEventId;
-    });
-  }
+  const listening = listenToEvents((path) => new EventSource(path), {
+    began: relist,
+    resumed: () => {
+      connection.value = 'live';
+    },
+    gap: relist,
+    event: (event) => {
+      if (waiting) waiting.push(event);
+      else apply(event);
+    },
+    lost: () => {
+      connection.value = 'lost';
+      // EventSource does not show the status. If the session is over, this request gets 401, which leads to the log-in.
+      void api.get('v1/nodes?limit=1').catch(() => {});
+    },
+  });
   connection.value = 'starting';
   isComplete.value = false;
-  connect();
   return () => {
     isOver = true;
-    clearTimeout(retry);
-    source?.close();
+    listening.stop();
     rows.clear();
     events.value = [];
     isComplete.value = false;

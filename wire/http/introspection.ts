@@ -7,7 +7,8 @@ import { JSON_LIMITS, parseSmallJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 import { oneLine } from '../../model/log';
 import { shortened } from '../../model/text';
-import { createAgent, connectionText, request } from '../http-agent';
+import { createAgent, request } from '../http-agent';
+import { connectionText } from './connection-text';
 
 interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */

@@ -1,5 +1,5 @@
 /** Sends requests with retries: of connections that failed, and after responses with certain statuses. */
-import { connectionText } from '../http-agent';
+import { connectionText } from '../http/connection-text';
 import { timeoutSignal } from '../timeout-signal';
 import type { Exchange, ServiceRequest, ServiceResponse } from './exchange';
 

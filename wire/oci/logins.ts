@@ -3,7 +3,7 @@ import { isObject, objectOf, type JsonObject } from '../../model/json';
 import type { Credentials } from '../../model/urls';
 import { readRegularFile } from '../authorities';
 import { JSON_LIMITS, parseJson } from '../bounded-json';
-import { connectionText } from '../http-agent';
+import { connectionText } from '../http/connection-text';
 import { isAuthHostPermitted, type ImageServerOptions } from '../image-servers';
 
 export interface LoginOptions extends ImageServerOptions {

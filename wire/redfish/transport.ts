@@ -6,6 +6,7 @@ import { type Agent, buildConnector } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
 import { createAgent, requestOn } from '../http-agent';
+import { connectionText } from '../http/connection-text';
 import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
 import { lenientRequest } from './lenient';
 
@@ -96,16 +97,12 @@ const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_.*)$/;
 /** Certificate errors (OpenSSL's X509_V_ERR_*, as Node names them). */
 const CERTIFICATE = /^(CERT_.*|UNABLE_TO_.*|.*_SIGNED_CERT.*|ERR_TLS_CERT_.*|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
-/** The service answers the TLS handshake with something else, as a plain HTTP server does. */
-const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
 export function connectionError(url: string, error: unknown): RedfishError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const { code = '', message = '' } = first as { code?: string; message?: string };
+  const { code = '' } = first as { code?: string };
   const untrusted = CERTIFICATE.test(code);
   const kind = untrusted ? 'untrusted' : NOT_SENT.test(code) ? 'unreachable' : 'interrupted';
-  // OpenSSL's message names its source files.
-  const text = code === NO_TLS ? 'what answers there speaks no TLS' : message || code || String(first);
-  const why = `${untrusted ? 'certificate verify failed: ' : ''}${text}`;
+  const why = `${untrusted ? 'certificate verify failed: ' : ''}${connectionText(first)}`;
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 

@@ -72,10 +72,10 @@ it('the stream sends comments and a position to resume from while nothing happen
 });
 
 it.each([
-  ['node=two', ['created two', 'state two', 'error two', 'state two']],
-  ['kind=created,error', ['created one', 'created two', 'error two']],
+  ['node=two', ['created two', 'state two', 'failure two', 'state two']],
+  ['kind=created,error', ['created one', 'created two', 'failure two']],
   ['state=active', ['state two']],
-  ['state=active&kind=state,error&node=one,two', ['error two', 'state two']],
+  ['state=active&kind=state,error&node=one,two', ['failure two', 'state two']],
 ])('the stream and the list are filtered by %s', async (query, expected) => {
   const start = await resume();
   const [one, two] = [await make({ name: `one-${randomUUID()}` }), await make({ name: `two-${randomUUID()}` })];

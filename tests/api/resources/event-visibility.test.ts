@@ -3,7 +3,7 @@ import { Unauthenticated } from '../../../api/http/errors';
 import type { Sink, Stream } from '../../../api/http/streaming';
 import type { ApiContext, Request } from '../../../api/pipeline/handler';
 import { eventStreamHandlers } from '../../../api/resources/event-stream';
-import type { EventKind, EventRecord } from '../../../model/events';
+import { streamName, type EventKind, type EventRecord } from '../../../model/events';
 import { silentLog } from '../../../model/log';
 import { NOBODY, type Caller } from '../../../policy/caller';
 import { createEnforcer } from '../../../policy/enforcer';
@@ -65,17 +65,19 @@ async function kindsShown(
   } as unknown as ApiContext;
   const { stream } = (await eventStreamHandlers.streamEvents(request, context)) as { stream?: Stream };
   await stream!(sink);
-  return [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name!).filter((name) => name !== 'end' || !stopping.signal.aborted);
+  return [...text.matchAll(/^event: (\w+)$/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => name !== 'start' && (name !== 'end' || !stopping.signal.aborted));
 }
 const KINDS = ['state', 'error', 'hardware', 'recorder', 'power'] as const;
 
-it.each([
+it.each<[string, string, readonly EventKind[]]>([
   ['the owner', 'red', KINDS],
   ['the lessee', 'blue', ['state', 'power']],
   ['another project', 'green', []],
 ])('the stream shows to %s the events that it may read', async (_, project, expected) => {
   const caller = reader(project);
-  expect(await kindsShown(caller, KINDS, async () => caller, 1)).toEqual(expected);
+  expect(await kindsShown(caller, KINDS, async () => caller, 1)).toEqual(expected.map(streamName));
 });
 
 const refusal = (status: number) => async (): Promise<Caller> => {

@@ -32,12 +32,12 @@ const saved = (connection: string, signal = never, tell: (progress: Progress) =>
     return Buffer.concat(pieces);
   });
 /** Restores a backup that arrives in pieces of this many bytes. */
-const restored = (connection: string, file: Buffer, { force = false, pieces = 1000, signal = never } = {}) =>
+const restored = (connection: string, file: Buffer, { force = false, pieces = 1000, signal = never, migrations = MIGRATIONS } = {}) =>
   on(connection, (db) => {
     const parts = Array.from({ length: Math.ceil(file.length / pieces) }, (_, index) =>
       file.subarray(index * pieces, (index + 1) * pieces),
     );
-    return restore(db, Readable.from(parts), { force, heartbeatTimeout: 60, tell: () => {}, signal });
+    return restore(db, Readable.from(parts), { force, heartbeatTimeout: 60, tell: () => {}, signal, migrations });
   });
 const ask = async <Row extends object>(connection: string, sql: string): Promise<readonly Row[]> => {
   const client = new Client({ connectionString: connection });
@@ -131,6 +131,34 @@ it('with an older schema is migrated by the restore, and such a database can be 
       expect(await ask(connection, 'SELECT hostname, revision FROM conductors')).toEqual([{ hostname: 'h', revision: '1' }]);
       expect(await ask(connection, 'SELECT uuid FROM nodes')).toEqual([{ uuid: 'u' }]);
     });
+  }));
+
+/** The schemas of all versions since the first package. */
+const PACKAGED = MIGRATIONS.map(({ name }) => name).filter((name) => name >= '0014' && name !== LATEST);
+it.each(PACKAGED)('of schema %s is upgraded, and its program restores it over the newest', (name) =>
+  database.another(async (connection) => {
+    const migrations = MIGRATIONS.filter((migration) => migration.name <= name);
+    await on(connection, (db) => migrate(db, migrations));
+    await ask(connection, "INSERT INTO nodes (uuid, driver, created_at, provision_state) VALUES ('u', 'x', now(), 'active')");
+    const file = await saved(connection);
+    const before = await contents(connection);
+    await on(connection, (db) => migrate(db));
+    expect(await ask(connection, 'SELECT provision_state FROM nodes')).toEqual([{ provision_state: 'active' }]);
+    await ask(connection, "INSERT INTO nodes (uuid, driver, created_at, provision_state) VALUES ('v', 'x', now(), 'active')");
+    await expect(restored(connection, file, { migrations })).rejects.toThrow(/^its schema is newer/);
+    expect(await restored(connection, file, { migrations, force: true })).toMatchObject({ schema: name });
+    expect(await contents(connection)).toEqual(before);
+  }),
+);
+it("an older program does not replace a newer database that has somebody else's table", () =>
+  database.another(async (connection) => {
+    const migrations = MIGRATIONS.slice(0, -1);
+    await on(connection, (db) => migrate(db, migrations));
+    const file = await saved(connection);
+    await on(connection, (db) => migrate(db));
+    await ask(connection, 'CREATE TABLE precious (a int)');
+    await expect(restored(connection, file, { migrations, force: true })).rejects.toThrow("tables that are not Bloomery's: precious");
+    expect(await ask(connection, 'SELECT a FROM precious')).toEqual([]);
   }));
 
 describe('is rejected, and leaves the database unchanged:', () => {
@@ -281,11 +309,11 @@ describe('is rejected, and leaves the database unchanged:', () => {
         );
         expect(await ask(connection, 'SELECT a FROM precious')).toEqual([{ a: 1 }]);
       }));
-    it('with a newer schema', () =>
+    it('with a newer schema, unless with force', () =>
       database.another(async (connection) => {
         await on(connection, (db) => migrate(db));
         await ask(connection, "INSERT INTO knex_migrations (name, batch, migration_time) VALUES ('0099_later', 2, now())");
-        await expect(restored(connection, file, { force: true })).rejects.toThrow('its schema is newer (0099_later)');
+        await expect(restored(connection, file)).rejects.toThrow('its schema is newer (0099_later)');
         await expect(saved(connection)).rejects.toThrow('its schema is newer (0099_later)');
       }));
   });
