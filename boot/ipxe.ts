@@ -82,7 +82,7 @@ const repeated = (lines: readonly string[]): readonly string[] => [
   ':again',
   'inc tried',
   'iseq ${tried} ${attempts} && goto failed ||',
-  'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} seconds',
+  'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} s',
   'sleep ${tried}',
   'goto start',
   ':failed',

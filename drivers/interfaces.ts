@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { InternalChanges } from '../model/internal-info';
+import type { Caller } from '../model/origin';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import type {
@@ -104,8 +105,8 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string | undefined;
-  /** The user who requested this work. Absent: no user requested it, or the request has ended. */
-  readonly caller?: { readonly admin: boolean; readonly service?: boolean; readonly project: string | null } | undefined;
+  /** The user who requested this work, or the flow that it belongs to. Absent: no user requested it. */
+  readonly caller?: Caller | undefined;
   /**
    * True: the reservation certainly holds. Otherwise the promise resolves once that is certain. It rejects when the reservation is lost,
    * and then nothing may be sent. Called before each call of an interface and each request to a BMC or an agent. Absent: no reservation.

@@ -1,5 +1,6 @@
 /** Reads which hardware types and interfaces the options enable, and checks them against the drivers. */
 import type { Options } from '../config/options';
+import { suggestionFor } from '../config/suggestion';
 import { ANY, type HardwareType, type Interface, type Interfaces } from './interfaces';
 import type { Log } from '../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceKind } from '../model/records';
@@ -34,12 +35,14 @@ export const hintFor = (kind: InterfaceKind, name: string): string => {
   const instead = INSTEAD[kind];
   return instead && Object.hasOwn(instead, name) ? ` The interface ${name} is not here: ${instead[name]!}.` : '';
 };
-/** The names, those with a successor with what to use. */
-const listed = (kind: InterfaceKind, names: readonly string[]): string =>
+/** The names that are not among the known ones: with what to use in place of them, or which one was meant. */
+const listed = (names: readonly string[], known: readonly string[], instead: Readonly<Record<string, string>> = {}): string =>
   names
     .map((name) => {
-      const instead = INSTEAD[kind]?.[name];
-      return instead === undefined ? name : `${name} (${instead})`;
+      const successor = Object.hasOwn(instead, name) ? instead[name] : undefined;
+      const meant = ELSEWHERE.test(name) ? undefined : suggestionFor(name, known);
+      const hint = successor ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
+      return hint === undefined ? name : `${name} (${hint})`;
     })
     .join(', ');
 
@@ -68,13 +71,17 @@ export function readHardware(
   const known = Object.keys(hardwareTypes).sort().join(', ');
   if (named.length === 0) throw new Error('[DEFAULT]enabled_hardware_types is empty: no node could be served');
   const wrong = typeNames.length === 0 ? unknown : unknown.filter((name) => !ELSEWHERE.test(name));
-  if (wrong.length > 0) problems.push(`[DEFAULT]enabled_hardware_types: unknown hardware types: ${wrong.join(', ')}; there are ${known}`);
+  if (wrong.length > 0)
+    problems.push(
+      `[DEFAULT]enabled_hardware_types: unknown hardware types: ${listed(wrong, Object.keys(hardwareTypes))}; there are ${known}`,
+    );
   else if (unknown.length > 0)
     log.warn(
       `[DEFAULT]enabled_hardware_types: not available: ${unknown.join(', ')}: nodes with such a driver stay in the database, but no ` +
         `conductor serves them, until they get another driver (of ${typeNames.join(', ')})`,
     );
 
+  const listedOf = (kind: InterfaceKind, names: readonly string[]): string => listed(names, Object.keys(interfaces[kind]), INSTEAD[kind]);
   const exists = (kind: InterfaceKind, name: string): boolean => Object.hasOwn(interfaces[kind], name);
   const enabledOf = everyKind((kind) => {
     const named = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
@@ -86,7 +93,7 @@ export function readHardware(
     // A configuration of Ironic may name interfaces that this version does not have: they are only logged.
     if (missing.length > 0)
       log.warn(
-        `[DEFAULT]enabled_${kind}_interfaces: not available: ${listed(kind, missing)}: nodes that set one of these need another one`,
+        `[DEFAULT]enabled_${kind}_interfaces: not available: ${listedOf(kind, missing)}: nodes that set one of these need another one`,
       );
     return available;
   });
@@ -103,7 +110,7 @@ export function readHardware(
     const preferred = options[option];
     if (preferred === null || preferred === IRONICS_DEFAULTS[kind] || exists(kind, preferred)) return preferred;
     const others = enabledOf[kind].length > 0 ? enabledOf[kind].join(', ') : 'none is enabled';
-    const problem = `[DEFAULT]default_${kind}_interface = ${listed(kind, [preferred])}: not available`;
+    const problem = `[DEFAULT]default_${kind}_interface = ${listedOf(kind, [preferred])}: not available`;
     if (ISOLATING.includes(kind) || !ELSEWHERE.test(preferred))
       problems.push(`${problem}: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${others}`);
     else

@@ -5,6 +5,7 @@
  */
 import type { EraseChoice } from './agent/erasure';
 import type { JsonObject } from './json';
+import type { Caller } from './origin';
 
 interface Requester {
   readonly user: string | null;
@@ -151,6 +152,8 @@ export const INTERNAL_INFO = {
     forgotten: ['poll end'],
     defers: ['boot retry'],
   }),
+  /** Who asked for the flow that runs, and may use images for it. Only where Glance is configured: nothing else asks. */
+  flow_requester: row<Caller>({ owner: 'conductor' }),
   /** The deploy interface that was replaced by the one that it chose. */
   original_deploy_interface: row<string>({ owner: 'conductor' }),
   last_power_state_change: row<string>({ owner: 'conductor' }),

@@ -12,6 +12,25 @@ export interface Origin {
   readonly service?: true;
 }
 
+/** Who wants work to be done. */
+export interface Caller {
+  readonly admin: boolean;
+  readonly service?: boolean;
+  /** The id of a project. */
+  readonly project: string | null;
+}
+/**
+ * The caller of a task; undefined: nobody in particular. A step that has waited goes on without the request of its flow, or in the request
+ * of an agent, which names no user.
+ * @param requester who asked for the flow
+ */
+export function callerOf(origin: Origin | undefined, requester: Caller | undefined): Caller | undefined {
+  if (!origin) return requester;
+  const { admin = false, service = false, user, project } = origin;
+  const isNamed = admin || service || user !== null || project !== null;
+  return !isNamed && requester ? requester : { admin, service, project };
+}
+
 /** The format that oslo.middleware accepts. Other ids are ignored. */
 const REQUEST_ID = /^req-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}$/;
 export const isRequestId = (text: string): boolean => REQUEST_ID.test(text);

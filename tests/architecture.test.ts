@@ -380,6 +380,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'demo/lab': ['model', 'simulator/hardware', 'simulator/qemu'],
   drivers: [
     'config/options',
+    'config/suggestion',
     'drivers/agent',
     'drivers/anaconda',
     'drivers/boot-interfaces',

@@ -1,11 +1,11 @@
 /** Holds a node: makes a reservation, which ends whatever happens, and adds its fencing number to every write. */
-import type { Driver, Power, Task } from '../../drivers/interfaces';
+import type { Driver, Power } from '../../drivers/interfaces';
 import { retry, timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withQuotesBounded, type NodeWrite } from '../../model/node-write';
 import type { InternalChanges } from '../../model/internal-info';
 import { beneath } from '../../model/rules/out-of-service';
-import type { Origin } from '../../model/origin';
+import { callerOf } from '../../model/origin';
 import { INTERFACE_KINDS, type JsonObject, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { isWaiting, nextState, stateRow, type Event, type ProvisionState } from '../../model/states';
 import { isDatabaseDown, retryingStore, retryWhileDatabaseDown } from '../../store/database-retry';
@@ -60,18 +60,11 @@ class NotUnchanged extends LockLost {}
 /** `free`: not reserved yet; the first write reserves the node if it is unchanged. `ended`: the last write ended the reservation. */
 type Hold = 'read' | 'free' | 'reserved' | 'ended';
 
-const callerOf = ({ admin, service, project }: Origin): NonNullable<Task['caller']> => ({
-  admin: admin === true,
-  service: service === true,
-  project,
-});
-
 /** The members of a task that come from the conductor. The connections of an exclusive task are fenced. */
 const surroundings = (context: Context, uuid: string, holding: Holding | undefined) => ({
   context,
   ...holding,
   globalRequestId: context.origin?.globalRequestId,
-  caller: context.origin && callerOf(context.origin),
   clock: context.clock,
   options: context.options,
   connections: holding ? fencedConnections(context.connections, holding) : context.connections,
@@ -234,7 +227,9 @@ function moveOf({ context, node, log }: NodeTask, event: Event, changes: NodeCha
   const { to, target } = transition(node, event);
   const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
   const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(context.clock.now()) };
-  const write: NodeWrite = { changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] };
+  const isOver = stateRow(to).flow === undefined && node.driver_internal_info.flow_requester !== undefined;
+  const left = isOver ? { flow_requester: undefined, ...internal } : internal;
+  const write: NodeWrite = { changes: { ...moved, ...changes }, internal: left, history: entry ? [entry] : [] };
   const announce = (after: NodeRecord): void => {
     // Otherwise the check would reserve the node in vain.
     if (!isWaiting(to) && stateRow(to).working !== true) context.heartbeats.forget(uuid);
@@ -269,6 +264,9 @@ function taskWith(given: Context, found: NodeRecord, itsPorts: readonly PortReco
     },
     get ports() {
       return ports;
+    },
+    get caller() {
+      return callerOf(context.origin, own.node.driver_internal_info.flow_requester);
     },
     get driver() {
       // Made at first use: requests that need no driver work on a node whose driver is disabled.

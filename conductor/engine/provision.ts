@@ -1,6 +1,7 @@
 /** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the response. */
 import { Fault } from '../../model/errors';
 import { outageOf } from '../../model/rules/out-of-service';
+import type { InternalChanges } from '../../model/internal-info';
 import { VERBS, VERBS_OUT_OF_SERVICE, nextState, stateRow, type Event } from '../../model/states';
 import type { NodeRecord } from '../../model/records';
 import { type AlreadyRead, type ProvisionArgs, recordOf } from '../core/call-types';
@@ -35,6 +36,14 @@ async function check(task: NodeTask, flow: Flow, event: Event, args: ProvisionAr
   }
 }
 
+/** Steps that wait check the images of Glance after the request has ended: whether its caller may use them. */
+function requesterOf({ node, context: { origin, connections } }: NodeTask): InternalChanges {
+  const known = node.driver_internal_info.flow_requester !== undefined;
+  const isNeeded = origin !== undefined && connections.services.glance.isConfigured;
+  if (isNeeded) return { flow_requester: { admin: origin.admin === true, project: origin.project } };
+  return known ? { flow_requester: undefined } : {};
+}
+
 /** Fires the event. Returns the work that follows the response to the client, if any. */
 async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise<(() => Promise<void>) | undefined> {
   const { uuid, provision_state: from } = task.node;
@@ -45,7 +54,7 @@ async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise
   }
   const flow = FLOWS[name];
   const { changes = {}, internal = {} } = await check(task, flow, event, args);
-  await task.fire(event, changes, internal);
+  await task.fire(event, changes, { ...internal, ...requesterOf(task) });
   if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => startInterfaceChecks(task.context, uuid));
   return () => applyOutcome(task, flow, () => flow.begin(task));
 }

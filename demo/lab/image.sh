@@ -90,6 +90,8 @@ done
   [ -e /proc/mdstat ] && echo "arrays=$(grep '^md' /proc/mdstat | tr '\n' ';')"
   [ -n "$root" ] && mkdir -p /root && mount -t ext4 -o ro "$root" /root && echo "root=$root" && echo "fstab=$(base64 < /root/etc/fstab | tr -d '\n')"
   [ -e /root/root/.ssh/authorized_keys ] && echo "keys=$(base64 < /root/root/.ssh/authorized_keys | tr -d '\n')"
+  seed=/root/var/lib/cloud/seed/config_drive # where a kickstart file writes it
+  if [ -d "$seed" ]; then (cd "$seed" && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done); fi
   echo "configdrive=$drive"
   if [ -n "$drive" ] && mount -o ro -t iso9660 "$drive" /cd; then
     (cd /cd && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done)

@@ -12,7 +12,7 @@ export const BMC_MAC = '52:54:00:0b:0c:0d';
 const BOOT: Readonly<Record<string, BootSetting['device']>> = { pxe: 'pxe', default: 'disk', cdrom: 'cdrom', bios: 'bios', none: 'disk' };
 
 /** One of ipmi_sim's calls: `get NAME…`, `set NAME VALUE…` or `check NAME VALUE…`. */
-async function chassis(machine: MachineControl, [verb, ...words]: readonly string[]): Promise<string> {
+async function chassis(machine: MachineControl, persistent: boolean, [verb, ...words]: readonly string[]): Promise<string> {
   if (verb === 'get')
     return words
       .map((name) => {
@@ -28,7 +28,7 @@ async function chassis(machine: MachineControl, [verb, ...words]: readonly strin
     if (name === 'power') await machine.act(value === '1' ? 'on' : 'off');
     else if (name === 'reset') await machine.act('reset');
     else if (name === 'shutdown') await machine.act('soft');
-    else if (name === 'boot') machine.setBoot({ device: BOOT[value ?? ''] ?? 'disk', persistent: false, mode: null });
+    else if (name === 'boot') machine.setBoot({ device: BOOT[value ?? ''] ?? 'disk', persistent, mode: null });
   }
   return '';
 }
@@ -55,6 +55,8 @@ export async function startIpmiSim(
     readonly port: number;
     readonly folder: string;
     readonly machinePort?: number;
+    /** A boot device stays until the next one is set: ipmi_sim does not tell whether it is for one start. Absent: it is for one start. */
+    readonly persistent?: boolean;
     /** Further lines: of its emulation (ipmi_sim_cmd(5)), and of its LAN configuration (ipmi_lan(5)). */
     readonly emulation?: readonly string[];
     readonly configuration?: readonly string[];
@@ -65,7 +67,7 @@ export async function startIpmiSim(
   const socket = join(folder, 'chassis.sock');
   const server = createServer((request, response) => {
     const words = new URL(request.url ?? '/', 'http://chassis').searchParams.getAll('word');
-    chassis(machine, words).then(
+    chassis(machine, where.persistent === true, words).then(
       (text) => response.end(text),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );

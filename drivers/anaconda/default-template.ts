@@ -1,9 +1,9 @@
 /** The kickstart template of nodes that name none, where [anaconda]default_ks_template names no file. */
 
-/** @param status start, end or error */
+/** Repeated for a quarter of an hour while the API is away. @param status start, end or error */
 const heartbeat = (status: string, message: string): string =>
   [
-    `/usr/bin/curl {% if 'insecure_heartbeat' in ks_options %}--insecure {% endif %}--retry 10 -X POST`,
+    `/usr/bin/curl {% if 'insecure_heartbeat' in ks_options %}--insecure {% endif %}--retry 10 --retry-connrefused -X POST`,
     `-H 'Content-Type: application/json' -H 'Accept: application/json' -H 'X-OpenStack-Ironic-API-Version: 1.72'`,
     `-d '{"callback_url": "", "agent_token": "{{ ks_options.agent_token }}", "agent_status": "${status}", "agent_status_message": "${message}"}'`,
     '{{ ks_options.heartbeat_url }}',

@@ -26,6 +26,7 @@ export const PARTS = {
   'boot/secure-boot': { groups: ['machines', 'image', 'secure-boot'], seconds: 80, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
+  'deployment/anaconda': { groups: ['machines', 'ipmi', 'image', 'network', 'installer'], seconds: 250, namespaces: true, rare: true },
   'deployment/bootc': {
     groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'registry', 'secure-boot'],
     seconds: 900,

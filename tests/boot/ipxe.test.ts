@@ -111,7 +111,7 @@ describe('the script that every machine may start with', () => {
         'echo Bloomery: asking http://10.0.0.1:8080 what ${mac:hexhyp} boots',
         'imgfetch --name script http://10.0.0.1:8080/ipxe/${mac:hexhyp}?start&buildarch=${buildarch} || goto again',
         'imgexec script && exit 0 || exit 1',
-        'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} seconds',
+        'echo Bloomery: that failed (${errno}). Try ${tried} of ${attempts}, the next in ${tried} s',
       ]),
     );
   });

@@ -1,4 +1,4 @@
-import { isRequestId, originFields, type Origin } from '../../model/origin';
+import { callerOf, isRequestId, originFields, type Caller, type Origin } from '../../model/origin';
 
 const ID = 'req-01234567-89ab-cdef-0123-456789abcdef';
 it.each([
@@ -33,3 +33,19 @@ it.each<[Origin, object]>([
     { request_id: 'r', project: 'p' },
   ],
 ])('originFields of %j are %j', (origin, fields) => expect(originFields(origin)).toEqual(fields));
+
+const origin = (more: Partial<Origin> = {}): Origin => ({ requestId: 'req-1', user: null, project: null, ...more });
+const ADMIN: Caller = { admin: true, project: 'p' };
+const NOBODY: Caller = { admin: false, service: false, project: null };
+
+it.each<[string, Origin | undefined, Caller | undefined, Caller | undefined]>([
+  ['a step that is polled', undefined, ADMIN, ADMIN],
+  ['periodic work outside of a flow', undefined, undefined, undefined],
+  ['the heartbeat of an agent', origin(), ADMIN, ADMIN],
+  ['a request without a user outside of a flow', origin(), undefined, NOBODY],
+  ['a request of another user during the flow', origin({ user: 'u', project: 'q' }), ADMIN, { admin: false, service: false, project: 'q' }],
+  ['a request of a service', origin({ service: true }), ADMIN, { admin: false, service: true, project: null }],
+  ['the request that begins a flow', origin({ user: 'u', admin: true }), undefined, { admin: true, service: false, project: null }],
+])('%s has the caller', (_, from, requester, caller) => {
+  expect(callerOf(from, requester)).toEqual(caller);
+});

@@ -37,8 +37,9 @@ export interface Both {
   readonly bootUrl: string | undefined;
   /** The URL of our introspection service, if it was requested. */
   readonly inspectorUrl: string | undefined;
-  /** The folder in which the real Ironic puts the boot files of its machines. */
+  /** The folders in which the real Ironic puts the files that its machines boot over HTTP and TFTP. */
   readonly httpRoot: string;
+  readonly tftpRoot: string;
   stop(): Promise<void>;
 }
 /** @param own settings of one of them alone; a section `boot` or `inspector_service` of ours starts those services */
@@ -79,6 +80,7 @@ export async function startBoth(
     bootUrl: server.bootUrl,
     inspectorUrl: server.inspectorUrl,
     httpRoot: ironic.httpRoot,
+    tftpRoot: ironic.tftpRoot,
     stop: async () => {
       await server.stop();
       await ironic.stop();

@@ -80,6 +80,20 @@ it('warns about enabled interfaces that do not exist, and continues', () => {
   expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope: nodes that set one of these need another one']);
 });
 
+it('says which interface a misspelt name may mean', () => {
+  const warnings: string[] = [];
+  made({ 'DEFAULT.enabled_deploy_interfaces': ['tset', 'test', 'other'] }, warnings);
+  expect(warnings).toEqual([
+    '[DEFAULT]enabled_deploy_interfaces: not available: tset (did you mean test?): nodes that set one of these need another one',
+  ]);
+  expect(() => made({ 'DEFAULT.default_storage_interface': 'ohter' })).toThrow(
+    '[DEFAULT]default_storage_interface = ohter (did you mean other?): not available: choose from',
+  );
+  expect(() => made({ 'DEFAULT.enabled_hardware_types': ['test-hardwar'] })).toThrow(
+    '[DEFAULT]enabled_hardware_types: unknown hardware types: test-hardwar (did you mean test-hardware?); there are',
+  );
+});
+
 it('says what to use instead of interfaces that have a successor', () => {
   const warnings: string[] = [];
   const hardware = made({ 'DEFAULT.enabled_deploy_interfaces': ['ansible', 'test', 'other'] }, warnings);

@@ -9,6 +9,8 @@ import { promisify } from 'node:util';
 import { DEFAULT_TEMPLATE } from '../../../drivers/anaconda/default-template';
 import { until } from '../../../demo/lab/machines';
 import { programs } from '../../lab/support/venv';
+import { freePort } from '../../support/free-port';
+import { startFakeGlance, type FakeGlance } from '../../support/fakes/fake-glance';
 import { startFakeRegistry, type FakeRegistry } from '../../support/fakes/oci-registry';
 import { startBoth, type Both } from '../both';
 
@@ -18,6 +20,8 @@ let both: Both;
 let web: Server;
 let files: string;
 let registry: FakeRegistry;
+let glance: FakeGlance;
+let tftpPort: number;
 
 const pages: Record<string, string> = {
   '/repo/': 'text/html',
@@ -28,12 +32,15 @@ const pages: Record<string, string> = {
 };
 beforeAll(async () => {
   web = createServer((request, response) => {
-    const type = pages[request.url ?? ''];
+    // The real Ironic asks its own web server for an image that it has fetched from Glance.
+    const type = request.url?.startsWith('/reference/agent_images/') ? 'x/i' : pages[request.url ?? ''];
     if (type === undefined) response.writeHead(404).end();
     else response.writeHead(200, { 'content-type': type, 'content-length': 4 }).end(request.method === 'HEAD' ? '' : 'file');
   });
   await new Promise<void>((listening) => web.listen(0, '127.0.0.1', listening));
   files = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  tftpPort = await freePort();
+  glance = await startFakeGlance();
   registry = await startFakeRegistry(join(folder, 'registry.crt'));
   registry.container('bootable');
   registry.artifact('disk', Buffer.alloc(4096));
@@ -59,18 +66,20 @@ beforeAll(async () => {
         automated_clean: 'false',
         file_url_allowed_paths: folder,
       },
+      glance: { auth_type: 'none', endpoint_override: glance.url },
       inspector: { require_managed_boot: 'false' },
       oci: { verify_ca: registry.ca },
     },
     {
-      reference: { deploy: { http_url: 'http://192.0.2.9:8080' } },
-      ours: { boot: { http_port: '0', tftp: 'false', http_host: '127.0.0.1' } },
+      reference: { deploy: { http_url: `${files}/reference` } },
+      ours: { boot: { http_port: '0', http_host: '127.0.0.1', tftp_port: String(tftpPort), tftp_host: '127.0.0.1' } },
     },
   );
 }, 1_800_000);
 afterAll(async () => {
   await both?.stop();
   await registry?.close();
+  await glance?.close();
   web.close();
   web.closeAllConnections();
   rmSync(folder, { recursive: true, force: true });
@@ -153,7 +162,7 @@ async function given(uuid: string): Promise<readonly [Given, Given]> {
   const ks = /inst\.ks=(\S+)/.exec(script)![1]!;
   const kickstart = await (await fetch(ks)).text();
   return [
-    readGiven(there('ks.cfg'), there('config'), both.reference, `http://192.0.2.9:8080/${uuid}`),
+    readGiven(there('ks.cfg'), there('config'), both.reference, `${files}/reference/${uuid}`),
     readGiven(kickstart, script, both.ours, ks.replace(/\/ks\.cfg$/, '')),
   ];
 }
@@ -248,6 +257,104 @@ it('a repository', async () => {
     sides().map(async (base) => (await call(base, 'GET', `/v1/nodes/${uuid}`)).body['driver_internal_info'] as Json),
   );
   expect(nodes.map((info) => info['is_source_a_path'])).toEqual([true, true]);
+});
+
+/** Words of a kernel's command line that a boot loader's file has, unquoted: of the real Ironic and of ours. */
+const LOADERS = {
+  bios: { there: /^label boot_anaconda\n[^]*?^append initrd=\S+ (.*)\nipappend 2$/m, here: /^ {2}append (.*)\n {2}ipappend 2$/m },
+  uefi: { there: /^menuentry "boot_anaconda" \{\n *linux \S+ (.*)$/m, here: /^linux \S+ (.*)$/m },
+} as const;
+/** What the real Ironic's loader file selects, and the names under which a loader asks for the file of its machine. */
+const SELECTED = { bios: /^default boot_anaconda$/m, uefi: /^set default=boot_anaconda$/m } as const;
+const ASKED = {
+  bios: (mac: string) => `pxelinux.cfg/01-${mac.replaceAll(':', '-')}`,
+  uefi: (mac: string) => `${mac}.conf`,
+} as const;
+const byTftp = async (name: string): Promise<string> =>
+  (await promisify(execFile)('curl', ['-sS', '--max-time', '60', `tftp://127.0.0.1:${tftpPort}/${name}`])).stdout;
+async function givenByTftp(uuid: string, mode: 'bios' | 'uefi'): Promise<readonly [Given, Given]> {
+  const mac = `52:54:00:aa:00:${String(made).padStart(2, '0')}`;
+  const { there, here } = LOADERS[mode];
+  const config = readFileSync(join(both.tftpRoot, ASKED[mode](mac)), 'utf8');
+  expect(config).toMatch(SELECTED[mode]);
+  const file = await byTftp(ASKED[mode](mac));
+  const args = here.exec(file)![1]!.replaceAll("'", '');
+  const ks = /inst\.ks=(\S+)/.exec(args)![1]!;
+  const written = readFileSync(join(both.httpRoot, uuid, 'ks.cfg'), 'utf8');
+  const script = (line: string): string => `kernel x ${line.trim()}\n`;
+  return [
+    readGiven(written, script(there.exec(config)![1]!), both.reference, `${files}/reference/${uuid}`),
+    readGiven(await (await fetch(ks)).text(), script(args), both.ours, ks.replace(/\/ks\.cfg$/, '')),
+  ];
+}
+
+it.each([
+  ['bios', 'an image'],
+  ['uefi', 'an image'],
+  ['bios', 'a repository'],
+  ['uefi', 'a repository'],
+] as const)('the boot interface pxe with %s and %s: the same command line by TFTP', async (mode, kind) => {
+  const { stage2: _, ...parts } = installs({ image_source: `${files}/repo/` });
+  const uuid = await enrol({
+    ...anaconda(kind === 'an image' ? installs() : parts),
+    boot_interface: 'pxe',
+    properties: { capabilities: `boot_mode:${mode}` },
+  });
+  await deploy(uuid);
+  const [there, here] = await givenByTftp(uuid, mode);
+  expect(here.kickstart).toBe(there.kickstart);
+  // Ironic's template of PXELINUX has no repository: its installer finds no second stage. That of GRUB has one.
+  const reference =
+    mode === 'bios' && kind === 'a repository' ? there.args.replace(/inst\.stage2=$/, `inst.repo=${files}/repo/`) : there.args;
+  expect(here.args).toBe(reference);
+  expect(here.args).toMatch(kind === 'an image' ? /inst\.stage2=http:\/\/FOLDER$/ : /inst\.repo=http:\S+\/repo\/$/);
+});
+
+it('an image of Glance: its properties name the kernel, the ramdisk, the second stage and the template', async () => {
+  const image = (data: string, properties: Json = {}): string => {
+    const id = `3a1f0b5c-2d4e-4f60-8a7b-${String(glance.images.size).padStart(12, '0')}`;
+    const common = { container_format: 'bare', disk_format: 'raw', min_disk: 0, min_ram: 0, tags: [], schema: '/v2/schemas/image' };
+    const fields = { ...common, id, name: id, status: 'active', visibility: 'public', owner: 'p', size: data.length, ...properties };
+    const sums = { checksum: 'c'.repeat(32), os_hash_algo: 'sha256', os_hash_value: '0'.repeat(64) };
+    glance.images.set(id, { fields: { ...sums, ...fields }, data: Buffer.from(data) });
+    return id;
+  };
+  const template = `# of Glance\n${readFileSync(join(folder, 'ks.cfg.template'), 'utf8')}`;
+  const parts = { kernel_id: image('kernel'), ramdisk_id: image('ramdisk'), stage2_id: image('stage2'), ks_template: image(template) };
+  const whole = image('os', { ...parts, os_type: 'linux', disk_file_extension: '.tar.gz' });
+  const lacking = image('os', { kernel_id: parts.kernel_id, ramdisk_id: parts.ramdisk_id });
+  const check = async (uuid: string) =>
+    Promise.all(sides().map(async (base) => (await call(base, 'GET', `/v1/nodes/${uuid}/validate`)).body));
+
+  const without = await check(await enrol(anaconda({ image_source: lacking, root_gb: 10 })));
+  expect(without[1]!['deploy']).toEqual(without[0]!['deploy']);
+  expect(without[1]!['deploy']).toMatchObject({ reason: `Image ${lacking} is missing the following properties: stage2_id` });
+
+  const uuid = await enrol(anaconda({ image_source: whole, root_gb: 10 }));
+  const valid = await check(uuid);
+  expect([valid[1]!['deploy'], valid[1]!['boot']]).toEqual([valid[0]!['deploy'], valid[0]!['boot']]);
+  expect(valid[1]!['deploy']).toMatchObject({ result: true });
+  await deploy(uuid);
+  const [there, here] = await given(uuid);
+  const url = /^liveimg --url (.*)$/m;
+  expect(here.kickstart.replace(url, 'liveimg')).toBe(there.kickstart.replace(url, 'liveimg'));
+  expect(here.kickstart).toMatch(/^# of Glance\n/);
+  for (const { kickstart } of [there, here]) expect(url.exec(kickstart)![1]).toMatch(/\.tar\.gz$/);
+  expect(here.args).toBe(there.args);
+  const nodes = await Promise.all(sides().map(async (base) => (await call(base, 'GET', `/v1/nodes/${uuid}`)).body));
+  const kept = nodes.map(({ instance_info: info, driver_internal_info: internal }) => {
+    const { kernel, ramdisk, image_source: source } = info as Json;
+    const { stage2, ks_template: named } = internal as Json;
+    return { kernel, ramdisk, source, stage2, named };
+  });
+  expect(kept[1]).toEqual(kept[0]);
+  expect(kept[1]).toEqual({
+    kernel: parts.kernel_id,
+    ramdisk: parts.ramdisk_id,
+    source: whole,
+    stage2: parts.stage2_id,
+    named: parts.ks_template,
+  });
 });
 
 it('what is missing has the same names', async () => {

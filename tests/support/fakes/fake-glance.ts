@@ -62,6 +62,11 @@ export async function startFakeGlance(): Promise<FakeGlance> {
       request.resume();
       return send(response, fault, { message: 'as the test says' });
     }
+    // What clients made with openstacksdk ask first.
+    if (method === 'GET' && url === '/') {
+      const links = [{ rel: 'self', href: `${fake.url}/v2/` }];
+      return send(response, 300, { versions: [{ id: 'v2.9', status: 'CURRENT', links }] });
+    }
     if (method === 'POST' && url === '/v2/images') return create(request, response);
     const [, id = '', file] = /^\/v2\/images\/([^/]+)(\/file)?$/.exec(url) ?? [];
     const image = fake.images.get(id);
