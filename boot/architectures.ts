@@ -3,7 +3,7 @@
  * processor (a value of the property cpu_arch), `kernel` and `ramdisk` for all others.
  */
 import type { ServedBoot } from '../model/records';
-import { cpuOfIpxe, hasProcessor, processorOf, type Cpu } from '../wire/dhcp/client-architectures';
+import { cpuOfIpxe, hasProcessor, processorOf, type Cpu } from '../wire/processors/processors';
 
 /** `suffix` follows the names of the kernel and the ramdisk; absent: none. */
 export interface ChosenBoot extends ServedBoot {

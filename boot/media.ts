@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { MediumContent, MediumRecord } from '../model/records';
-import { defaultLoaderName } from '../wire/dhcp/client-architectures';
+import { defaultLoaderName } from '../wire/processors/processors';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';

@@ -3,7 +3,7 @@
  * https://wiki.syslinux.org/wiki/index.php?title=PXELINUX, https://www.gnu.org/software/grub/manual (Network).
  */
 import type { ServedBoot } from '../model/records';
-import { processorOf, type Cpu } from '../wire/dhcp/client-architectures';
+import { processorOf, type Cpu } from '../wire/processors/processors';
 import { hasCommonFiles, NO_RAMDISK, OTHER_MACHINE, ownProcessors, processorOfNode } from './architectures';
 
 /** What a requested name stands for, besides files below the root. */

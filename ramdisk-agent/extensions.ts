@@ -1,6 +1,7 @@
 /** The commands of the agent's API: extension.name → function. */
 import type { JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
+import type { Device } from './disk/device';
 import { installBootEntry } from './disk/efi';
 import { AgentError, type ErrorType } from '../model/agent/errors';
 import { concerning, describeDisk } from '../model/agent/subject';
@@ -10,10 +11,10 @@ import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
 import { collectLogs } from './logs';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, syncDisks } from './machine';
-import { installBiosLoader } from './partition-image/boot-loader';
+import { installBiosLoader, leadToArray } from './partition-image/boot-loader';
 import { fillSystemPartition } from './partition-image/system-partition';
 import { arraysOf, hasArrays, isArray } from './raid/arrays';
-import { installGrub } from './raid/bios';
+import { installGrub, leadToConfiguration } from './raid/bios';
 import { installEspArray } from './raid/esp';
 import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
@@ -134,7 +135,7 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
 async function installLoader(machine: Machine, disk: FoundDisk, root: string | null, isIgnored: boolean, rootUuid: unknown): Promise<null> {
   try {
     await (isArray(disk)
-      ? installOnMembers(machine, disk, typeof rootUuid === 'string' ? rootUuid : null)
+      ? installOnMembers(machine, disk, root, typeof rootUuid === 'string' ? rootUuid : null)
       : installOnDisk(machine, disk, root));
   } catch (error) {
     if (!isIgnored) throw error;
@@ -157,14 +158,20 @@ async function installOnDisk(machine: Machine, disk: FoundDisk, root: string | n
     await device.close();
   }
 }
-async function installOnMembers(machine: Machine, disk: FoundDisk, rootUuid: string | null): Promise<void> {
+/**
+ * @param root as in `rootOf`
+ * @param rootUuid of the root file system in the image of a whole disk, if somebody has told it
+ */
+async function installOnMembers(machine: Machine, disk: FoundDisk, root: string | null, rootUuid: string | null): Promise<void> {
   const host = raidHost(machine);
   const array = (await arraysOf(host)).find(({ name }) => name === disk.name);
   if (!array) throw new AgentError('DeviceNotFound', `${disk.name} is no array`);
+  const lead = root === null ? leadToConfiguration(host, disk, rootUuid) : leadToArray(host, disk, root);
+  const fill = root === null ? undefined : (device: Device) => fillSystemPartition(host, device, root);
   const loaders =
     bootMode(machine.tree) === 'bios'
-      ? [`${await installGrub(host, array, disk, rootUuid)} by GRUB`]
-      : (await installEspArray(host, array, disk)).map(({ path, label }) => `${path} as ${label}`);
+      ? [`${await installGrub(host, array, disk, lead)} by GRUB`]
+      : (await installEspArray(host, array, disk, fill)).map(({ path, label }) => `${path} as ${label}`);
   machine.log.info(`The firmware boots ${loaders.join(', ')}, from each of ${array.holders.join(', ')}`);
 }
 

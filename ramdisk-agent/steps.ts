@@ -144,7 +144,6 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       const more = system === null ? '' : ` efi_system_partition_uuid=${system}`;
       return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${root}${more}` };
     };
-    if (partitions && isArray(disk)) throw new AgentError('InvalidImage', 'a system on software RAID needs the image of a whole disk');
     if (!partitions) return done((await writeImage(options)).diskIdentifier, null);
     const boot = bootFor(machine);
     const { rootUuid, systemUuid } = await writePartitionImage({ ...options, ...boot, sizes: partitions, random, run, tree });

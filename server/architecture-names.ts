@@ -1,8 +1,7 @@
 /** Names of architectures in the options `*_by_arch`, whose keys are values of the node's property cpu_arch. */
 import type { Options } from '../config/options';
+import { cpuNamed } from '../wire/processors/processors';
 
-/** What Debian, Docker and others call an architecture → the value of cpu_arch. Of other names, nobody knows whether a node has them. */
-const ALIASES: Readonly<Record<string, string>> = { amd64: 'x86_64', x64: 'x86_64', 'x86-64': 'x86_64', arm64: 'aarch64' };
 const BY_ARCH = [
   'conductor.deploy_kernel_by_arch',
   'conductor.deploy_ramdisk_by_arch',
@@ -14,12 +13,14 @@ const BY_ARCH = [
   'pxe.pxe_config_template_by_arch',
 ] as const satisfies readonly (keyof Options)[];
 
-/** Warns of names that no node and no machine has. The keys for boot files may have a mode: `aarch64-uefi`. */
+/** Warns of names that others have for an architecture: no node and no machine has them. The keys for boot files may have a mode: `aarch64-uefi`. */
 export const architectureWarnings = (options: Pick<Options, (typeof BY_ARCH)[number]>): readonly string[] =>
   BY_ARCH.flatMap((key) =>
     Object.keys(options[key]).flatMap((given) => {
       const name = given.replace(/-(?:bios|uefi)$/, '');
-      if (!Object.hasOwn(ALIASES, name)) return [];
-      return [`[${key.replace('.', ']')}: no node has the architecture ${name}: the name is ${ALIASES[name]}`];
+      const cpu = cpuNamed(name);
+      return cpu === undefined || cpu === name
+        ? []
+        : [`[${key.replace('.', ']')}: no node has the architecture ${name}: the name is ${cpu}`];
     }),
   );

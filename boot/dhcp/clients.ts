@@ -1,6 +1,6 @@
 /** What DHCPv4 and DHCPv6 have in common: a client's machine, its kind, and its boot loader. */
 import { BOOT_METHODS, type BootMethod } from '../../model/records';
-import { clientArchitecture, type ArchitectureOptions } from '../../wire/dhcp/client-architectures';
+import { clientArchitecture, type ArchitectureOptions } from '../../wire/processors/client-architectures';
 
 /** What the store knows about a MAC address. */
 export interface Machine {

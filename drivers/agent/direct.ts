@@ -23,7 +23,7 @@ import { runAgentStep } from './steps';
 import { deployedSizes, isPartition, partitionFields, partitionInfo } from './partition-image';
 import { bootModeOf } from '../common/boot-settings';
 import { checkConfigdrive, deliveredConfigdrive } from './configdrive';
-import { checkArchitecture, checkDiskRoom, checkMemory } from './image-checks';
+import { checkArchitecture, checkDiskRoom, checkImageType, checkMemory } from './image-checks';
 import { findAnyImage, findImage, imageTempUrl, validImage } from '../common/glance-images';
 import { inspectImage } from '../common/image-formats';
 import { type ImageSource, checkChecksumForm, checkLocation, checksumOf, locateImage, requireChecksum, servedAs } from '../common/images';
@@ -208,7 +208,8 @@ async function prepare(task: Task): Promise<void> {
   // A registry may not say the format; ironic-python-agent streams an image only if it is told that it is raw.
   const format = source.kind === 'blob' && (declared === null || declared === 'unknown') ? { image_disk_format: found ?? declared } : {};
   const described: JsonObject = { ...instance, ...format };
-  await checkDiskRoom(task, source, described, size);
+  await checkImageType(task, source, instance);
+  await checkDiskRoom(task, source, instance, size);
   if (own !== undefined) await stopServingImage(task);
   const url = own ?? (await serveImage(task, servedAs(source)));
   await task.save({ instance_info: { ...described, image_url: url } });

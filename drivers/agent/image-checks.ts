@@ -1,9 +1,11 @@
-/** What the conductor checks of an image before the machine is touched: its size beside disk and memory, and its architecture. */
+/** What the conductor checks of an image before the machine is touched: its size beside disk and memory, its architecture, and its type. */
 import { invalidParameter } from '../../model/errors';
 import { toInteger } from '../../model/python';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { diskSizeOf } from '../common/image-formats';
+import { contentOf, diskSizeOf } from '../common/image-formats';
 import type { ImageSource } from '../common/images';
+import { contentProblem } from '../../wire/images/disk-content';
+import { canRun } from '../../wire/processors/processors';
 import type { GlanceImage } from '../../wire/openstack/glance';
 import type { Task } from '../interfaces';
 
@@ -30,25 +32,12 @@ export function checkMemory({ node, options }: Task, { size, diskFormat }: Glanc
   );
 }
 
-/** Names of an architecture, and of others whose systems its machines also run. */
-const ARCHITECTURES: readonly (readonly [own: readonly string[], others: readonly string[]])[] = [
-  [
-    ['x86_64', 'amd64'],
-    ['i386', 'i486', 'i586', 'i686', 'x86'],
-  ],
-  [
-    ['aarch64', 'arm64'],
-    ['arm', 'armv7', 'armv7l'],
-  ],
-];
 /** Throws InvalidParameterValue for an image in Glance that is for other machines. Ironic leaves this to Nova's scheduler. */
 export function checkArchitecture({ properties, uuid }: NodeRecord, image: GlanceImage['properties']): void {
   const wanted = (image['hw_architecture'] ?? image['architecture'] ?? '').toLowerCase();
   const given = properties['cpu_arch'];
   if (wanted === '' || typeof given !== 'string' || given === '') return;
-  const own = given.toLowerCase();
-  const row = ARCHITECTURES.find(([names]) => names.includes(own));
-  if (own === wanted || row?.flat().includes(wanted)) return;
+  if (canRun(given.toLowerCase(), wanted)) return;
   throw invalidParameter(
     `The image of image_source is for the architecture ${wanted.slice(0, 64)}, and properties/cpu_arch of node ${uuid} is ${given.slice(0, 64)}.`,
   );
@@ -74,4 +63,18 @@ export async function checkDiskRoom(task: Task, source: ImageSource, info: JsonO
       : // Of ironic-python-agent
         `Root partition is too small for requested image. Image virtual size: ${needed} MB, Root size: ${root} MB`,
   );
+}
+
+/**
+ * Throws InvalidParameterValue for the image of a whole disk that is to be written to a partition, and the reverse. Ironic writes them: then
+ * the boot loader cannot be installed, or the machine does not boot.
+ * @param info instance_info as it will be
+ */
+export async function checkImageType(task: Task, source: ImageSource, info: JsonObject): Promise<void> {
+  const kind = info['image_type'] === 'partition' ? 'partition' : 'whole-disk';
+  const content = await contentOf(source, info['image_disk_format'], task);
+  const problem = content && contentProblem(content, kind);
+  if (problem === undefined) return;
+  const advice = kind === 'partition' ? 'image_type must be whole-disk' : 'image_type must be partition, and root_gb must be set';
+  throw invalidParameter(`The image of image_source does not fit image_type ${kind}: ${problem}. In instance_info, ${advice}.`);
 }

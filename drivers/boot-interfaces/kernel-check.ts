@@ -1,8 +1,8 @@
 /** Refuses a kernel of another architecture than the machine's, before the machine is touched. */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import { hasProcessor } from '../../wire/dhcp/client-architectures';
-import { KERNEL_HEAD, kernelProcessors } from '../../wire/images/kernel-processor';
+import { hasProcessor } from '../../wire/processors/processors';
+import { KERNEL_HEAD, kernelProcessors } from '../../wire/processors/kernel-processor';
 import { openFile } from '../../wire/local-files';
 
 /**

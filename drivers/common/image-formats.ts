@@ -1,8 +1,10 @@
 /** The format of an image, by its first bytes: an unsafe image is refused before its machine is touched. */
 import { addAbortSignal } from 'node:stream';
 import { Fault, reasonOf } from '../../model/errors';
-import { firstBytes } from '../../wire/images/first-bytes';
+import { type DiskContent, diskContent } from '../../wire/images/disk-content';
+import { partIn, rangeOf } from '../../wire/images/first-bytes';
 import { HEAD_LENGTH, judge, neededFor, sizeOfDisk, wrapperOf } from '../../wire/images/inspection';
+import { qcow2Start } from '../../wire/images/qcow2';
 import { unpackHead } from '../../wire/compression/unpack';
 import type { Services } from '../../wire/keystone/services';
 import { timeoutSignal, unlessAborted } from '../../wire/timeout-signal';
@@ -19,20 +21,21 @@ interface Inspected {
   readonly refusal: string | undefined;
   /** Bytes of the disk that it needs, or all bytes of the file; undefined: nobody knows. */
   readonly size?: number | 'file' | undefined;
+  /** What the disk begins with; undefined: nobody knows. */
+  readonly content?: DiskContent | undefined;
 }
 const UNKNOWN: Inspected = { format: undefined, refusal: undefined };
 
 async function glancePart(task: GlanceTask, id: string, offset: number, length: number): Promise<Buffer> {
-  const headers = { 'accept-encoding': 'identity', range: `bytes=${offset}-${offset + length - 1}` };
+  const headers = { 'accept-encoding': 'identity', range: rangeOf(offset, length) };
   // As for a web server, for the whole part: single bytes may arrive again and again.
   const signal = timeoutSignal(task.options['DEFAULT.webserver_connection_timeout'] * 1000, task.signal);
-  const { status, body } = await task.connections.services.glance.stream(`/images/${id}/file`, headers, signal);
-  addAbortSignal(signal, body);
+  const answer = await task.connections.services.glance.stream(`/images/${id}/file`, headers, signal);
+  addAbortSignal(signal, answer.body);
   try {
-    if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`Glance answers ${status}`);
-    return await firstBytes(body, length);
+    return await partIn(answer, offset, length);
   } finally {
-    body.on('error', () => {}).destroy();
+    answer.body.on('error', () => {}).destroy();
   }
 }
 /** Bytes of an image; fewer at its end. Throws an Error if its server cannot send a part. */
@@ -61,7 +64,38 @@ async function look(source: ImageSource, declared: string | null, task: Inspecti
   // How much the file of a compressed image unpacks to, only its end may tell.
   const found = refusal === undefined ? sizeOfDisk(whole, format, declared, more) : undefined;
   const size = wrapper !== undefined && found === 'file' ? undefined : found;
-  return { format: wrapper === undefined ? format : undefined, refusal, size };
+  const begins =
+    refusal === undefined ? await beginningOf(format, wrapper === undefined ? 'file' : 'packed', whole, source, task) : undefined;
+  return { format: wrapper === undefined ? format : undefined, refusal, size, content: begins && diskContent(begins) };
+}
+/** Bytes that are read of a qcow2 image at a time. */
+const QCOW2_WINDOW = 256 * 2 ** 10;
+/** The first bytes of the disk that the image is of; undefined: nobody can say. An ISO image is a whole disk, whatever else it is. */
+async function beginningOf(
+  format: string,
+  from: 'file' | 'packed',
+  head: Buffer,
+  source: ImageSource,
+  task: InspectionTask,
+): Promise<Buffer | undefined> {
+  if (format === 'raw' || format === 'gpt') return head;
+  if (format !== 'qcow2' || from === 'packed') return undefined;
+  const seen = [{ start: 0, end: head.length < HEAD_LENGTH ? Infinity : head.length, bytes: head }];
+  // The tables and the first cluster are usually side by side.
+  const read = async (offset: number, length: number): Promise<Buffer> => {
+    let part = seen.find(({ start, end }) => start <= offset && offset + length <= end);
+    if (!part) {
+      const bytes = await imagePart(source, task, offset, Math.max(length, QCOW2_WINDOW));
+      part = { start: offset, end: offset + Math.max(length, QCOW2_WINDOW), bytes };
+      seen.push(part);
+    }
+    return part.bytes.subarray(offset - part.start, offset - part.start + length);
+  };
+  return qcow2Start(head, read).catch((error: unknown) => {
+    task.signal.throwIfAborted();
+    task.log.info('the beginning of the disk in an image is not looked at', { reason: reasonOf(error) });
+    return undefined;
+  });
 }
 
 /** Deployments of many machines look at an image once. The agent looks again, so a stale finding does no harm. */
@@ -134,4 +168,13 @@ export async function diskSizeOf(
   const { size } = await inspected(source, given, task).catch(() => UNKNOWN);
   task.signal.throwIfAborted();
   return size === 'file' ? (stored ?? (await fileSize(source, task))) : size;
+}
+
+/** What the disk of the image begins with; undefined: nobody knows, or nobody may look. `inspectImage` has refused what is to be refused. */
+export async function contentOf(source: ImageSource, declared: unknown, task: InspectionTask): Promise<DiskContent | undefined> {
+  if (source.kind === 'snapshot' || source.kind === 'oci' || task.options['conductor.disable_deep_image_inspection']) return undefined;
+  const given = typeof declared === 'string' && declared !== '' ? declared : null;
+  const { content } = await inspected(source, given, task).catch(() => UNKNOWN);
+  task.signal.throwIfAborted();
+  return content;
 }

@@ -12,6 +12,7 @@ import { identifyOciFile, identifyOciImage, parseOci, type OciTask } from '../oc
 import { findImage, type GlanceTask } from './glance-images';
 import { connectionReason } from './reason';
 import type { Upload } from '../../wire/keystone/exchange';
+import { partIn, rangeOf } from '../../wire/images/first-bytes';
 import { blobUrl, isOciUrl, type BlobReference } from '../../wire/oci/reference';
 import { glanceId, glanceUrl, isGlanceUrl } from '../../wire/openstack/glance';
 import { imageServerLogin, type ImageServerOptions } from '../../wire/image-servers';
@@ -393,24 +394,13 @@ async function filePart(path: string, { offset, length }: Part, fetching: Fetchi
 
 /** Closes the connection of a server that sends more. */
 async function urlPart(url: string, { offset, length }: Part, fetching: Fetching): Promise<Buffer> {
-  const headers = { 'accept-encoding': 'identity', range: `bytes=${offset}-${offset + length - 1}` };
-  const answer = await send(url, { headers }, fetching);
-  const reader = answer.body?.getReader();
+  const headers = { 'accept-encoding': 'identity', range: rangeOf(offset, length) };
+  const { status, body } = await send(url, { headers }, fetching);
+  const stream = body ? Readable.fromWeb(body) : Readable.from([]);
   try {
-    // RFC 9110 §15.5.17: the file has no such bytes.
-    if (answer.status === 416) return Buffer.alloc(0);
-    if (answer.status !== 206 && (answer.status !== 200 || offset > 0))
-      throw new Error(`HTTP ${answer.status} in response to a request for a range`);
-    const parts: Uint8Array[] = [];
-    for (let size = 0; size < length;) {
-      const next = await reader?.read();
-      if (next?.value === undefined) break;
-      parts.push(next.value as Uint8Array);
-      size += (next.value as Uint8Array).length;
-    }
-    return Buffer.concat(parts).subarray(0, length);
+    return await partIn({ status, body: stream }, offset, length);
   } finally {
-    await reader?.cancel();
+    stream.on('error', () => {}).destroy();
   }
 }
 

@@ -20,7 +20,7 @@ import {
 } from '../../wire/oci/manifest';
 import { BadReference, manifestUrl, parseDigest, parseReference, type BlobReference, type OciReference } from '../../wire/oci/reference';
 import { openRegistry, RegistryError, type Registry, type RegistryOptions } from '../../wire/oci/registry';
-import { firstBytes } from '../../wire/images/first-bytes';
+import { partIn, rangeOf } from '../../wire/images/first-bytes';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** The members of a task that requests to registries need. */
@@ -282,13 +282,10 @@ export async function readBlobPart(
   // For the whole part: single bytes may arrive again and again.
   const signal = timeoutSignal(options['DEFAULT.webserver_connection_timeout'] * 1000, task.signal);
   const registry = await openRegistry(blob, { secrets: node, permitsUser: true, options, signal, clock, random });
-  const { status, body } = await registry.openBlob(blob.digest, `bytes=${offset}-${offset + length - 1}`);
+  const answer = await registry.openBlob(blob.digest, rangeOf(offset, length));
   try {
-    // RFC 9110 §15.5.17: the file has no such bytes.
-    if (status === 416) return Buffer.alloc(0);
-    if (status !== 206 && (status !== 200 || offset > 0)) throw new Error(`the registry answers ${status} to a request for a range`);
-    return await firstBytes(body, length);
+    return await partIn(answer, offset, length);
   } finally {
-    body.on('error', () => {}).destroy();
+    answer.body.on('error', () => {}).destroy();
   }
 }

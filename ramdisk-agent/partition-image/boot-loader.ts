@@ -9,7 +9,7 @@ import { grubConfiguration } from '../kexec/find-kernel';
 import { readsLoaderEntries } from '../kexec/grub';
 import { type MountedVolume, withVolumes } from '../kexec/volumes';
 import type { RaidHost } from '../raid/arrays';
-import { FOLDER, leadingTo, LINE, writeLoader } from '../raid/bios';
+import { asLine, FOLDER, type Lead, leadingTo, writeLoader } from '../raid/bios';
 import type { Tree } from '../system/tree';
 import { findByUuid } from './identity';
 import { grubCommands } from './grub-commands';
@@ -44,30 +44,43 @@ function grubFiles(tree: Tree): { readonly boot: Buffer; readonly core: Buffer }
   if (!boot || !core) throw new Error('the ramdisk has no boot loader for a BIOS');
   return { boot, core };
 }
-/** GRUB's commands, filled with line ends to the size that the core reads. Throws an Error for more than that. */
-function asLine(commands: string): Buffer {
-  const bytes = Buffer.from(commands);
-  if (bytes.length > LINE.size) throw new Error('the commands for the boot loader are too long');
-  return Buffer.concat([bytes, Buffer.alloc(LINE.size - bytes.length, '\n')]);
+
+/**
+ * What GRUB is told of the system in this partition.
+ * @param setRoot the command for a partition, by GRUB's name
+ */
+async function leadToRoot(host: RaidHost, device: Device, rootUuid: string, setRoot: (partition: string) => string): Promise<Lead> {
+  const root = await rootPartition(device, rootUuid);
+  const label = (await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos';
+  const commands = await withRoot(device, host, root, (volume) => {
+    // A command of some distributions' own GRUB, in place of which ours reads the entries.
+    const leadTo = async (text: string) => (readsLoaderEntries(text) ? leadingTo(await grubConfiguration([volume], null)) : undefined);
+    return grubCommands(volume.files, setRoot(`${label}${root.number}`), rootUuid, leadTo);
+  });
+  return { commands, to: pathsOf(host.tree, device.path).partition(root.number) };
 }
+/** As `leadToRoot`, of an array's partition. */
+export const leadToArray =
+  (host: RaidHost, disk: FoundDisk, rootUuid: string) =>
+  async (setRoot: (partition: string) => string): Promise<Lead> => {
+    const device = await host.openToRead(disk);
+    try {
+      return await leadToRoot(host, device, rootUuid, setRoot);
+    } finally {
+      await device.close();
+    }
+  };
 
 /** Throws DeviceNotFound without the root partition, CommandExecutionError with the reason otherwise. */
 export async function installBiosLoader(host: RaidHost, disk: FoundDisk, rootUuid: string): Promise<string> {
   const device = await host.open(disk);
   try {
-    const root = await rootPartition(device, rootUuid);
+    // GRUB starts with the BIOS' disk as its root.
+    const { commands, to } = await leadToRoot(host, device, rootUuid, (partition) => `set root="$root,${partition}"`);
     const files = grubFiles(host.tree);
     if (device.sectorSize !== SECTOR) throw new Error(`a BIOS does not start from disks whose sectors have ${device.sectorSize} bytes`);
-    const label = (await readPartitions(device))?.label === 'gpt' ? 'gpt' : 'msdos';
-    // GRUB starts with the BIOS' disk as its root.
-    const setRoot = `set root="$root,${label}${root.number}"`;
-    const commands = await withRoot(device, host, root, (volume) => {
-      // A command of some distributions' own GRUB, in place of which ours reads the entries.
-      const leadTo = async (text: string) => (readsLoaderEntries(text) ? leadingTo(await grubConfiguration([volume], null)) : undefined);
-      return grubCommands(volume.files, setRoot, rootUuid, leadTo);
-    });
     await writeLoader(device, { ...files, line: asLine(commands), guid: host.newUuid() });
-    return `${pathsOf(host.tree, disk.name).partition(root.number)} by GRUB`;
+    return `${to} by GRUB`;
   } catch (error) {
     if (error instanceof AgentError) throw error;
     throw new AgentError('CommandExecutionError', `Installing GRUB2 boot loader to device ${disk.name} failed with ${reasonOf(error)}.`, {

@@ -17,21 +17,31 @@ export const FOLDER = '/lib/grub';
 const SECTOR = 512;
 const MiB = 2 ** 20;
 /** Where the core looks for its line (build/grub.cfg): the last 4 KiB before the first MiB, which no partition uses. */
-export const LINE = { start: 2040 * SECTOR, size: 4096 };
+const LINE = { start: 2040 * SECTOR, size: 4096 };
 /** Of boot.img: bytes of code before the disk's signature and table, and where it has the sector of the core (boot.S). */
 const CODE = 440;
 const CORE_SECTOR = 0x5c;
 /** Of the core's first sector: where it has the sector of the rest (diskboot.S). */
 const REST_SECTOR = SECTOR - 12;
 
-/** @param rootUuid of the image's root file system, if somebody has told it */
-export async function installGrub(host: RaidHost, array: RaidArray, root: FoundDisk, rootUuid: string | null): Promise<string> {
+/** What GRUB is told, and where that leads, for the log. */
+export interface Lead {
+  readonly commands: string;
+  readonly to: string;
+}
+/** @param leadFor finds the system in the array. Its argument makes the command for one of the array's partitions, by GRUB's name: `msdos1` */
+export async function installGrub(
+  host: RaidHost,
+  array: RaidArray,
+  root: FoundDisk,
+  leadFor: (setRoot: (partition: string) => string) => Promise<Lead>,
+): Promise<string> {
   try {
     const [boot, core] = ['boot.img', 'core.img'].map((name) => host.tree.bytes(`${FOLDER}/${name}`));
     if (!boot || !core) throw new Error('the ramdisk has no boot loader for a BIOS');
     if (array.uuid === null) throw new Error(`${array.name} has no UUID`);
-    const found = await configurationOf(host, root, rootUuid);
-    const line = lineFor(array.uuid, found);
+    const { commands, to } = await leadFor((partition) => `set root='mduuid/${array.uuid},${partition}'`);
+    const line = asLine(commands);
     for (const holder of array.holders) {
       const disk = host.disks().find(({ name }) => name === holder);
       if (!disk) throw new Error(`${holder} has gone`);
@@ -44,7 +54,7 @@ export async function installGrub(host: RaidHost, array: RaidArray, root: FoundD
         await target.close();
       }
     }
-    return `${root.name}:/${found.folder}/grub.cfg`;
+    return to;
   } catch (error) {
     if (error instanceof AgentError) throw error;
     throw new AgentError('CommandExecutionError', `Installing GRUB2 boot loader to device ${root.name} failed with ${reasonOf(error)}.`, {
@@ -59,6 +69,13 @@ interface Configuration {
   readonly folder: string;
   readonly entries: string | null;
 }
+/** @param rootUuid of the image's root file system, if somebody has told it */
+export const leadToConfiguration =
+  (host: RaidHost, root: FoundDisk, rootUuid: string | null) =>
+  async (setRoot: (partition: string) => string): Promise<Lead> => {
+    const found = await configurationOf(host, root, rootUuid);
+    return { commands: `${setRoot(found.partition)}\n${leadingTo(found)}`, to: `${root.name}:/${found.folder}/grub.cfg` };
+  };
 async function configurationOf(host: RaidHost, root: FoundDisk, rootUuid: string | null): Promise<Configuration> {
   const device = await host.openToRead(root);
   try {
@@ -75,10 +92,11 @@ export const leadingTo = ({ folder, entries }: Pick<Configuration, 'folder' | 'e
     ? `set prefix=($root)/${folder}\nconfigfile $prefix/grub.cfg\n`
     : `set entries=/${entries}\nset environment=/${folder}/grubenv\nexport entries environment\nconfigfile (memdisk)/bls.cfg\n`;
 
-/** GRUB's commands, filled with line ends to the size that the core reads. */
-function lineFor(uuid: string, found: Configuration): Buffer {
-  const text = `set root='mduuid/${uuid},${found.partition}'\n${leadingTo(found)}`;
-  return Buffer.from(text.padEnd(LINE.size, '\n'), 'latin1');
+/** GRUB's commands, filled with line ends to the size that the core reads. Throws an Error for more than that. */
+export function asLine(commands: string): Buffer {
+  const bytes = Buffer.from(commands);
+  if (bytes.length > LINE.size) throw new Error('the commands for the boot loader are too long');
+  return Buffer.concat([bytes, Buffer.alloc(LINE.size - bytes.length, '\n')]);
 }
 
 interface LoaderFiles {

@@ -36,8 +36,16 @@ async function readFat(device: Device, start: number): Promise<Fat | null> {
   };
 }
 
-/** Throws DeviceNotFound where neither the image nor the disks have an EFI system partition, and CommandExecutionError with the reason. */
-export async function installEspArray(host: RaidHost, array: RaidArray, root: FoundDisk): Promise<readonly Loader[]> {
+/**
+ * Throws DeviceNotFound where neither the image nor the disks have an EFI system partition, and CommandExecutionError with the reason.
+ * @param fill puts files in the partition of the array, before they move
+ */
+export async function installEspArray(
+  host: RaidHost,
+  array: RaidArray,
+  root: FoundDisk,
+  fill?: (device: Device) => Promise<void>,
+): Promise<readonly Loader[]> {
   const { run, temporary } = host;
   const device = await host.open(root);
   try {
@@ -50,6 +58,7 @@ export async function installEspArray(host: RaidHost, array: RaidArray, root: Fo
       const text = `No EFI partition could be detected on device ${root.name}. Are you using a UEFI-compatible image?`;
       throw new AgentError('DeviceNotFound', text);
     }
+    if (fat) await fill?.(device);
     const esp = existing ?? (await createEspArray(host, array));
     if (system && fat) {
       await format(host, esp, fat);

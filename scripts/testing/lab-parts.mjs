@@ -101,7 +101,7 @@ export const PARTS = {
     rare: true,
   },
   'disks/save-disk': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
-  'disks/software-raid': { groups: ['machines', 'ramdisk', 'image', 'agent', 'leftovers'], seconds: 1200, pypi: true, rare: true },
+  'disks/software-raid': { groups: ['machines', 'ramdisk', 'image', 'agent', 'leftovers'], seconds: 1400, pypi: true, rare: true },
   'disks/software-raid-flow': {
     groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network'],
     seconds: 700,

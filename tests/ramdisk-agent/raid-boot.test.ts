@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../model/records';
 import { readPartitions } from '../../ramdisk-agent/disk/partitions';
-import { installGrub } from '../../ramdisk-agent/raid/bios';
+import { leadToArray } from '../../ramdisk-agent/partition-image/boot-loader';
+import { installGrub, leadToConfiguration } from '../../ramdisk-agent/raid/bios';
 import { installEspArray } from '../../ramdisk-agent/raid/esp';
 import { CORE, fakeMirror, ROOT_UUID } from './fake-mirror';
 
@@ -19,9 +20,9 @@ describe('installGrub', () => {
     const first = await machine.open('sda');
     const before = (await readPartitions(first))!.partitions;
     await first.close();
-    expect(await installGrub(host, array, root, null)).toBe('/dev/md0:/grub/grub.cfg');
+    expect(await installGrub(host, array, root, leadToConfiguration(host, root, null))).toBe('/dev/md0:/grub/grub.cfg');
     // A second time, nothing is added.
-    await installGrub(host, array, root, null);
+    await installGrub(host, array, root, leadToConfiguration(host, root, null));
     for (const disk of ['sda', 'sdb']) {
       const device = await machine.open(disk);
       const head = await device.read(0, SECTOR);
@@ -51,10 +52,33 @@ describe('installGrub', () => {
   ])('takes the configuration on the root file system %s before others', async (uuid, partition) => {
     const other = { 'boot/grub/grub.cfg': 'menuentry x {}' };
     const { machine, host, array, root } = await fakeMirror({ boot_mode: 'bios' }, { 'boot/grub/grub.cfg': 'menuentry y {}' }, 0x0c, other);
-    await installGrub(host, array, root, uuid);
+    await installGrub(host, array, root, leadToConfiguration(host, root, uuid));
     const device = await machine.open('sdb');
     expect((await device.read(2040 * SECTOR, 4096)).toString()).toContain(`,${partition}'`);
     await device.close();
+  });
+
+  it('writes the entry of a partition image, which has no configuration of its own', async () => {
+    const files = {
+      'boot/vmlinuz-6.1.0': 'kernel',
+      'boot/initrd.img-6.1.0': 'ramdisk',
+      'etc/default/grub': 'GRUB_CMDLINE_LINUX="quiet"\n',
+    };
+    const { machine, host, array, root } = await fakeMirror({ boot_mode: 'bios' }, {}, 0x0c, files);
+    expect(await installGrub(host, array, root, leadToArray(host, root, ROOT_UUID))).toBe('/dev/md0p2');
+    for (const disk of ['sda', 'sdb']) {
+      const device = await machine.open(disk);
+      const line = (await device.read(2040 * SECTOR, 4096)).toString();
+      expect(line.trimEnd().split('\n')).toEqual([
+        "set root='mduuid/00000000111111112222222233333333,msdos2'",
+        'set prefix=($root)/boot/grub',
+        'if [ -e $prefix/grub.cfg ]; then configfile $prefix/grub.cfg; fi',
+        `linux ($root)/boot/vmlinuz-6.1.0 'root=UUID=${ROOT_UUID}' 'ro' 'quiet'`,
+        'initrd ($root)/boot/initrd.img-6.1.0',
+        'boot',
+      ]);
+      await device.close();
+    }
   });
 
   it('writes a line that leads to the entries of the Boot Loader Specification', async () => {
@@ -64,7 +88,7 @@ describe('installGrub', () => {
       'boot/vmlinuz': 'kernel',
     };
     const { machine, host, array, root } = await fakeMirror({ boot_mode: 'bios' }, files, 0x0c);
-    await installGrub(host, array, root, null);
+    await installGrub(host, array, root, leadToConfiguration(host, root, null));
     const device = await machine.open('sda');
     expect((await device.read(2040 * SECTOR, 4096)).toString().trimEnd().split('\n').slice(1)).toEqual([
       'set entries=/boot/loader/entries',
@@ -93,7 +117,7 @@ describe('installGrub', () => {
     ],
   ])('refuses an image with %s, and changes no disk', async (_, files, message) => {
     const { machine, host, array, root } = await fakeMirror({ boot_mode: 'bios' }, files);
-    await expect(installGrub(host, array, root, null)).rejects.toThrow(message);
+    await expect(installGrub(host, array, root, leadToConfiguration(host, root, null))).rejects.toThrow(message);
     const device = await machine.open('sda');
     expect((await device.read(0, 4)).toString('hex')).toBe('00000000');
     await device.close();
@@ -103,7 +127,9 @@ describe('installGrub', () => {
 describe('installEspArray', () => {
   it('moves the files of the image to system partitions of both disks, and makes an entry for each', async () => {
     const { machine, host, array, root, volume } = await fakeMirror({ boot_mode: 'uefi' }, { 'EFI/BOOT/BOOTX64.EFI': 'loader' });
-    const loaders = await installEspArray(host, array, root);
+    let filled = 0;
+    const fill = async (): Promise<void> => void filled++;
+    const loaders = await installEspArray(host, array, root, fill);
     expect(loaders.map(({ label }) => label)).toEqual(['bloomery (RAID, part0)', 'bloomery (RAID, part1)']);
     for (const disk of ['sda', 'sdb']) {
       const device = await machine.open(disk);
@@ -125,8 +151,9 @@ describe('installEspArray', () => {
     expect(existsSync(join(volume('/dev/md1'), 'EFI/BOOT/BOOTX64.EFI'))).toBe(true);
     // The file system of the image is no longer found, and a second attempt uses the moved one.
     machine.ran.length = 0;
-    expect(await installEspArray(host, array, root)).toEqual(loaders);
+    expect(await installEspArray(host, array, root, fill)).toEqual(loaders);
     expect(machine.ran.some((line) => line.startsWith('mdadm --create'))).toBe(false);
+    expect(filled).toBe(1);
   });
 
   it('makes system partitions of its own beside those of another system', async () => {

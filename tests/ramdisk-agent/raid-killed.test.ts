@@ -9,7 +9,7 @@ import type { RaidHost } from '../../ramdisk-agent/raid/arrays';
 import { createGpt, withEntry, writeGpt } from '../../ramdisk-agent/disk/gpt';
 import { createPartitions, LINUX } from '../../ramdisk-agent/disk/partitions';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from '../../ramdisk-agent/raid/configuration';
-import { installGrub } from '../../ramdisk-agent/raid/bios';
+import { installGrub, leadToConfiguration } from '../../ramdisk-agent/raid/bios';
 import { installEspArray } from '../../ramdisk-agent/raid/esp';
 import { afterEachKill, fakeMachine, type FakeMachine, killedAfter, stateOf } from './fake-md';
 import { fakeMirror } from './fake-mirror';
@@ -116,13 +116,13 @@ describe('boot loaders', () => {
       'GRUB, MBR',
       { boot_mode: 'bios' },
       { 'grub/grub.cfg': 'menuentry x {}' },
-      (host, { array, root }) => installGrub(host, array, root, null),
+      (host, { array, root }) => installGrub(host, array, root, leadToConfiguration(host, root, null)),
     ],
     [
       'GRUB, GPT',
       { boot_mode: 'bios', disk_label: 'gpt' },
       { 'grub/grub.cfg': 'menuentry x {}' },
-      (host, { array, root }) => installGrub(host, array, root, null),
+      (host, { array, root }) => installGrub(host, array, root, leadToConfiguration(host, root, null)),
     ],
     ['UEFI', { boot_mode: 'uefi' }, { 'EFI/BOOT/BOOTX64.EFI': 'loader' }, (host, { array, root }) => installEspArray(host, array, root)],
   ];

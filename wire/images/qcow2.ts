@@ -1,4 +1,6 @@
-/** The header of a qcow2 file (QEMU docs/interop/qcow2). */
+/** The header of a qcow2 file, and the beginning of the disk in it (QEMU docs/interop/qcow2). */
+import { constants, inflateRaw } from 'node:zlib';
+import { promisify } from 'node:util';
 
 export const QCOW2_MAGIC = 'QFI\xfb';
 /** Up to the type of compression. */
@@ -68,4 +70,32 @@ function extensionRefusal(head: Buffer, start: number, end: number): string | un
     at += 8 + Math.ceil(length / 8) * 8;
   }
   return undefined;
+}
+
+const COMPRESSION = 8;
+const COMPRESSED = 1n << 62n;
+const OFFSET = (1n << 56n) - 512n;
+const inflated = promisify(inflateRaw);
+/**
+ * The first cluster of the disk; undefined: it has no data, or it is compressed with zstd. Throws an Error for one that cannot be read.
+ * @param head of an image that `qcow2Refusal` does not refuse
+ * @param read reads a part of the file
+ */
+export async function qcow2Start(head: Buffer, read: (offset: number, length: number) => Promise<Buffer>): Promise<Buffer | undefined> {
+  const bits = head.readUInt32BE(20);
+  const entryAt = async (offset: bigint): Promise<bigint> => (await read(Number(offset), 8)).readBigUInt64BE(0);
+  if (head.readUInt32BE(36) === 0) return undefined;
+  const table = (await entryAt(head.readBigUInt64BE(40) & OFFSET)) & OFFSET;
+  if (table === 0n) return undefined;
+  const entry = await entryAt(table);
+  if ((entry & COMPRESSED) === 0n) {
+    const isZero = head.readUInt32BE(4) === VERSION_3 && (entry & 1n) !== 0n;
+    return isZero || (entry & OFFSET) === 0n ? undefined : read(Number(entry & OFFSET), 2 ** bits);
+  }
+  if ((incompatibleFeatures(head) & COMPRESSION) !== 0) return undefined;
+  const offsetBits = BigInt(62 - (bits - 8));
+  const offset = Number(entry & ((1n << offsetBits) - 1n));
+  const sectors = Number((entry & (COMPRESSED - 1n)) >> offsetBits) + 1;
+  const bytes = await read(offset, sectors * 512 - (offset % 512));
+  return inflated(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: 2 ** bits });
 }

@@ -1,5 +1,6 @@
 /** Manifests and indexes of registries (OCI image specification 1.1), and which of their entries Ironic deploys. */
 import { isObject, objectOf, type JsonObject } from '../../model/json';
+import { isSameProcessor } from '../processors/processors';
 
 export const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
@@ -42,14 +43,6 @@ const PREFERRED: Readonly<Record<'local' | 'agent', readonly string[]>> = {
   local: ['qcow2', 'qemu', 'raw', 'applehv'],
   agent: ['raw', 'applehv', 'qcow2', 'qemu'],
 };
-/** Names of one architecture: Go's and the kernel's. */
-const ARCHITECTURES: readonly (readonly string[])[] = [
-  ['x86_64', 'amd64'],
-  ['aarch64', 'arm64'],
-];
-const sameArchitecture = (wanted: string, found: string): boolean =>
-  wanted === found || ARCHITECTURES.some((names) => names.includes(wanted) && names.includes(found));
-
 interface Choice {
   /** Who downloads the image. */
   readonly by: 'local' | 'agent';
@@ -62,7 +55,7 @@ export function candidatesOf(entries: readonly JsonObject[], { by, cpuArch }: Ch
   return entries
     .flatMap((entry) => {
       const architecture = text(objectOf(entry['platform'])['architecture']);
-      if (cpuArch !== null && architecture !== null && !sameArchitecture(cpuArch, architecture)) return [];
+      if (cpuArch !== null && architecture !== null && !isSameProcessor(cpuArch, architecture)) return [];
       const name = text(objectOf(entry['annotations'])['disktype']);
       if (name === null) return [{ entry, diskType: undefined, rank: order.length }];
       return order.includes(name) ? [{ entry, diskType: DISK_TYPES[name], rank: order.indexOf(name) }] : [];

@@ -4,26 +4,32 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../model/clock';
-import { silentLog } from '../../../model/log';
-import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
-import { timeoutSignal } from '../../../wire/timeout-signal';
-import { useDatabase } from '../../support/database';
-import { freePort } from '../../support/free-port';
-import { openProcesses } from '../../support/processes';
-import { requestText } from '../../support/request';
+import { type Body, useKilledServer } from '../../support/killed-server';
 import { until } from '../../support/until';
 
 const MiB = 2 ** 20;
-const database = useDatabase();
-const processes = openProcesses(() => database.connection());
-const folder = mkdtempSync(join(tmpdir(), 'bloomery-killed-download-'));
-const cache = join(folder, 'cache');
+const cacheIn = (folder: string): string => join(folder, 'cache');
+const {
+  call,
+  enrol,
+  folder,
+  kill,
+  machine: machineOf,
+  start,
+} = useKilledServer({
+  machines: 1,
+  hosts: { one: 'api,boot,conductor' },
+  options: (place) => ({
+    agent: { image_download_source: 'local' },
+    conductor: { heartbeat_timeout: 60, automated_clean: 'false' },
+    pxe: { instance_master_path: cacheIn(place) },
+  }),
+});
+const cache = cacheIn(folder);
 const image = randomBytes(6 * MiB);
 const sha256 = createHash('sha256').update(image).digest('hex');
 
@@ -36,79 +42,15 @@ const source = createServer((request, response) => {
   if (request.method === 'HEAD' || !isHeld) response.end(request.method === 'HEAD' ? undefined : image);
   else response.write(image.subarray(0, image.length / 2));
 });
-let fleet: Fleet;
-let url = '';
-let settings = '';
-async function start(): Promise<void> {
-  const said = await processes.start('one', 'api,boot,conductor', settings);
-  if (typeof said !== 'string') throw new Error(said.errors);
-}
-
 beforeAll(async () => {
   source.listen(0, '127.0.0.1');
   await once(source, 'listening');
-  const [port, boot] = [await freePort(), await freePort()];
-  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, name), randomBytes(1000));
-  url = `http://127.0.0.1:${port}`;
-  settings = `
-[DEFAULT]
-host = one
-my_ip = 127.0.0.1
-enabled_boot_interfaces = ipxe
-enabled_deploy_interfaces = direct
-enabled_network_interfaces = noop
-[agent]
-image_download_source = local
-[api]
-host_ip = 127.0.0.1
-port = ${port}
-[boot]
-http_host = 127.0.0.1
-http_port = ${boot}
-tftp = false
-[conductor]
-heartbeat_interval = 1
-heartbeat_timeout = 60
-check_provision_state_interval = 1
-automated_clean = false
-deploy_kernel = file://${folder}/kernel
-deploy_ramdisk = file://${folder}/ramdisk
-[pxe]
-instance_master_path = ${cache}
-[deploy]
-http_url = http://127.0.0.1:${boot}
-[service_catalog]
-endpoint_override = ${url}
-`;
-  await start();
-  fleet = await startFleet({
-    count: 1,
-    bootUrl: `http://127.0.0.1:${boot}`,
-    host: '127.0.0.1',
-    log: silentLog,
-    clock: systemClock,
-    random: randomBytes,
-    behaviour: { firmwareMs: 10, bootMs: 20, retryMs: 50, softOffMs: 10 },
-  });
-}, 240_000);
-afterAll(async () => {
-  await fleet?.close();
-  await processes.close();
+});
+afterAll(() => {
   source.closeAllConnections();
   source.close();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
-type Body = Readonly<Record<string, unknown>>;
-async function call(method: string, path: string, body?: unknown): Promise<Body> {
-  const { status, text } = await requestText(`${url}${path}`, method, {
-    headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: timeoutSignal(60_000),
-  });
-  if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
-  return text === '' ? {} : (JSON.parse(text) as Body);
-}
 async function order(uuid: string, target: string, state: string): Promise<Body> {
   await call('PUT', `/v1/nodes/${uuid}/states/provision`, { target });
   return reach(uuid, state);
@@ -127,20 +69,14 @@ const place = (): string => join(cache, readdirSync(cache)[0]!);
 const files = (): readonly string[] => readdirSync(place()).toSorted();
 
 it('an image whose download was interrupted is downloaded anew, and half of it is never served', async () => {
-  const machine = fleet.machines[0]!;
-  const { address, systemId, username, password } = machine.redfish;
-  const made = await call('POST', '/v1/nodes', {
-    name: machine.name,
-    driver: 'redfish',
-    driver_info: { redfish_address: address, redfish_system_id: systemId, redfish_username: username, redfish_password: password },
+  const machine = machineOf(0);
+  const uuid = await enrol(machine, {
     instance_info: {
       image_source: `http://127.0.0.1:${(source.address() as AddressInfo).port}/image.raw`,
       image_os_hash_algo: 'sha256',
       image_os_hash_value: sha256,
     },
   });
-  const uuid = made['uuid'] as string;
-  for (const mac of machine.macs) await call('POST', '/v1/ports', { node_uuid: uuid, address: mac });
   await order(uuid, 'manage', 'manageable');
   await order(uuid, 'provide', 'available');
   await order(uuid, 'active', 'wait call-back');
@@ -148,9 +84,9 @@ it('an image whose download was interrupted is downloaded anew, and half of it i
   await until('half of the image is in the cache', () => blocks() >= image.length / 2 - MiB);
   expect(files().filter((name) => name.endsWith('.json'))).toEqual([]);
   const [half] = files();
-  await processes.end('one', 'SIGKILL');
+  await kill('one');
 
-  await start();
+  await start('one');
   expect(files()).not.toContain(half);
   const failed = await reach(uuid, 'deploy failed');
   expect(failed['last_error']).toMatch(/write_image/);

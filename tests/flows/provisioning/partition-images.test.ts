@@ -1,4 +1,6 @@
 /** Partition images over HTTP with simulated machines: what is refused before a machine is touched, a deployment, and a rebuild that preserves data. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
@@ -44,6 +46,36 @@ it.each<[string, object]>([
   const { body } = await whole.call('GET', `/v1/nodes/${uuid}/validate`);
   expect(JSON.stringify(body['deploy'])).toContain(message);
   expect(await show()).toMatchObject({ provision_state: 'available', power_state: 'power off' });
+});
+
+describe('an image that is something else', () => {
+  const disk = Buffer.alloc(8192);
+  disk[450] = 0x83;
+  disk.writeUInt32LE(8, 454);
+  disk.writeUInt32LE(8, 458);
+  disk.writeUInt16LE(0xaa55, 510);
+  const root = Buffer.alloc(8192);
+  root.write('XFSB');
+  const images: Readonly<Record<string, Buffer>> = { '/disk': disk, '/root': root };
+  const server = createServer((asked, answer) => answer.end(images[asked.url!]));
+  beforeAll(() => new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening)));
+  afterAll(() => server.close());
+
+  it.each([
+    ['disk', 'partition', 'image_type partition: it has a partition table, so it is the image of a whole disk'],
+    ['root', 'whole-disk', 'image_type whole-disk: it is a file system (XFS) without a partition table and without a boot sector'],
+  ])('%s as %s is refused before the machine is touched', async (name, image_type, message) => {
+    const { port } = server.address() as AddressInfo;
+    await setInstance({ image_source: `http://127.0.0.1:${port}/${name}`, image_disk_format: null, image_type, root_gb: 4 });
+    await whole.order(uuid, 'active');
+    await whole.reach(uuid, 'deploy failed');
+    const node = await show();
+    expect(node['last_error']).toContain(`The image of image_source does not fit ${message}`);
+    expect(node).toMatchObject({ power_state: 'power off', deploy_step: {} });
+    expect(whole.fleet.machines[0]!.control.isOn()).toBe(false);
+    await whole.order(uuid, 'deleted');
+    await whole.reach(uuid, 'available');
+  });
 });
 
 it('deploys a partition image, and rebuilds it with the same sizes only if the ephemeral partition is to be preserved', async () => {

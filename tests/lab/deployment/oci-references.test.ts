@@ -2,13 +2,16 @@
  * References to images in a real registry, beside Ironic 39: what each gives the agent for the same registry, and what it refuses. Then the
  * HTTP boot service's cache with the same registry.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
+import { request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { buffer, text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { openCache, type Cache } from '../../../boot/cache';
 import { directDeploy } from '../../../drivers/agent/direct';
 import { systemClock } from '../../../model/clock';
@@ -16,6 +19,7 @@ import { ociAuthorization } from '../../../drivers/oci/images';
 import { reasonOf } from '../../../model/errors';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
+import { OCI_MANIFEST } from '../../../wire/oci/manifest';
 import { blobUrl } from '../../../wire/oci/reference';
 import { inIronicsPython, inPython } from '../../reference/random-cases';
 import { result, startFakeAgent } from '../../support/fakes/fake-agent';
@@ -74,6 +78,12 @@ async function pushAll(): Promise<void> {
   await push('artifact', artifact());
   await push('oras1', layout.manifest({ layers: [disk] }));
   await push('packed', artifact({ layers: [packed] }));
+  await push('gz', artifact({ layers: [layout.add('application/gzip', gzipSync(raw))] }));
+  const xz = execFileSync('xz', ['-c'], { input: raw, maxBuffer: 2 ** 24 });
+  await push('xz', artifact({ layers: [layout.add('application/x-xz', xz)] }));
+  const bySha512 = { ...disk, digest: await pushBlob('sha512', raw) };
+  const { digest } = artifact({ layers: [bySha512] });
+  digests['sha512'] = await pushManifest('sha512', readFileSync(join(folder, 'layout/blobs/sha256', digest.replace('sha256:', ''))));
   await push('two-layers', artifact({ layers: [disk, packed] }));
   await push('container', layout.manifest({ config, layers }));
   const [one, two, three] = [
@@ -93,6 +103,42 @@ async function pushAll(): Promise<void> {
   await push('mixed', layout.index([entry(container, 'amd64'), entry(two, 'arm64', 'raw')]));
   await push('unknown-types', layout.index([entry(one, 'amd64', 'hyperv'), entry(two, 'amd64', 'vmware')]));
   digests['one'] = one.digest;
+}
+
+/** What skopeo cannot push: it knows blobs by SHA-256 only. @returns the digest */
+async function pushBlob(algorithm: 'sha512', bytes: Buffer): Promise<string> {
+  const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
+  const started = await upload('POST', '/v2/team/disk/blobs/uploads/', Buffer.alloc(0));
+  const place = new URL(started, `https://${registry.host}`);
+  place.searchParams.set('digest', digest);
+  await upload('PUT', `${place.pathname}${place.search}`, bytes);
+  return digest;
+}
+async function pushManifest(tag: string, bytes: Buffer): Promise<string> {
+  await upload('PUT', `/v2/team/disk/manifests/${tag}`, bytes);
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+/** @returns where the answer leads */
+async function upload(method: 'POST' | 'PUT', path: string, bytes: Buffer): Promise<string> {
+  const ca = readFileSync(registry.caFile);
+  const ask = (url: string, headers: Readonly<Record<string, string>>, body?: Buffer): Promise<IncomingMessage> =>
+    new Promise((done, fail) => {
+      request(url, { ca, method: body ? method : 'GET', headers }, done)
+        .on('error', fail)
+        .end(body);
+    });
+  const { username, password } = registry;
+  const login = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  const url = `${registry.tokenUrl}?service=lab%20registry&scope=repository:team/disk:pull,push`;
+  const { token } = JSON.parse(await text(await ask(url, { authorization: login }))) as { readonly token: string };
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': path.includes('/manifests/') ? OCI_MANIFEST : 'application/octet-stream',
+  };
+  const answer = await ask(`https://${registry.host}${path}`, headers, bytes);
+  const said = await text(answer);
+  if (answer.statusCode! >= 300) throw new Error(`${method} ${path}: ${answer.statusCode} ${said}`);
+  return String(answer.headers.location);
 }
 
 interface Case {
@@ -154,6 +200,10 @@ it('gives the agent what Ironic gives it', async () => {
     { source: at(':artifact') },
     { source: at(':oras1') },
     { source: at(':packed') },
+    { source: at(':gz') },
+    { source: at(':xz') },
+    { source: at(':sha512') },
+    { source: at(`@${digests['sha512']!}`) },
     { source: at(':two-layers') },
     { source: at(':container') },
     { source: at(':index') },
@@ -198,7 +248,7 @@ it('gives the agent what Ironic gives it', async () => {
     return [];
   });
   expect(differences).toEqual([]);
-  expect(counts).toEqual({ same: 12, formats: 4, words: 5, refused: 7, beyond: 1 });
+  expect(counts).toEqual({ same: 14, formats: 6, words: 5, refused: 7, beyond: 1 });
 });
 
 /**
@@ -216,7 +266,7 @@ function compared(mine: Answer, theirs: Answer): 'same' | 'formats' | 'words' | 
     return isDeepStrictEqual({ ...mine, sent: { ...mine.sent, disk_format: format } }, rest) ? 'formats' : undefined;
   if (error === undefined)
     return /requires authentication/.test(theirs.error ?? '') && /:\w+@/.test(String(mine.sent?.['id'])) ? 'beyond' : undefined;
-  const bare = (text: string): string => text.replace(/@sha256:[0-9a-f]{64}/, '').replace(/manifests\/artifact/, 'tags/list');
+  const bare = (message: string): string => message.replace(/@sha256:[0-9a-f]{64}/, '').replace(/manifests\/artifact/, 'tags/list');
   if (theirs.error !== undefined) return bare(error) === bare(theirs.error) ? 'words' : undefined;
   if (/Unauthorized|Not Found/.test(theirs.crash ?? '')) return 'words';
   return theirs.crash !== undefined || format === 'bootc' || /Expected format was qcow2/.test(error) ? 'refused' : undefined;

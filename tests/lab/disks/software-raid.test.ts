@@ -24,6 +24,8 @@ let folder: string;
 let image: Buffer;
 /** The same system, whose GRUB is configured as Fedora's. */
 let bls: Buffer;
+/** Partition images of it: without a configuration of GRUB, and with GRUB for UEFI in /boot/efi (demo/lab/image.sh). */
+const roots: Record<string, Buffer> = {};
 let configDrive: string;
 let reports: Reports;
 
@@ -38,6 +40,11 @@ beforeAll(async () => {
   image = readFileSync(raw);
   await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), `${raw}.bls`, url, 'mirrored'], { env: { ...env, BLS: '1' } });
   bls = readFileSync(`${raw}.bls`);
+  for (const kind of ['bare', 'folder']) {
+    const file = join(folder, `${kind}.raw`);
+    await promisify(execFile)('bash', [join(root, 'demo/lab/image.sh'), file, url, 'mirrored'], { env: { ...env, PARTITION: kind } });
+    roots[kind] = readFileSync(file);
+  }
   configDrive = makeConfigDrive(folder);
 }, 1_000_000);
 afterAll(async () => {
@@ -69,7 +76,7 @@ async function ramdisk(
   disks: readonly string[],
   more: { readonly disks?: Readonly<Record<string, readonly string[]>>; readonly initrd?: string } = {},
 ): Promise<Ramdisk> {
-  const machine = await startDiskMachine(await startImageApi({ image, bls }), {
+  const machine = await startDiskMachine(await startImageApi({ image, bls, ...roots }), {
     ...bare(place, disks),
     words: ['ipa-disk-wait-attempts=1'],
     more: firmwareArguments(firmware, place),
@@ -89,11 +96,12 @@ async function ramdisk(
     },
   };
 }
-async function writeTo(machine: Ramdisk, node: JsonObject, name: 'image' | 'bls' = 'image'): Promise<JsonObject> {
+async function writeTo(machine: Ramdisk, node: JsonObject, name = 'image', more: JsonObject = {}): Promise<JsonObject> {
   const sum = createHash('sha256')
-    .update(name === 'image' ? image : bls)
+    .update({ image, bls, ...roots }[name]!)
     .digest('hex');
-  const info = { id: 'i', urls: [`${machine.url}/images/${name}`], disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum };
+  const urls = [`${machine.url}/images/${name}`];
+  const info = { id: 'i', urls, disk_format: 'raw', os_hash_algo: 'sha256', os_hash_value: sum, ...more };
   return machine.step('deploy', 'write_image', node, { image_info: info, configdrive: configDrive });
 }
 /** Starts the machine from these disks, and returns what its system reports. */
@@ -390,4 +398,44 @@ describe.each<[Firmware, string]>([
     // blkid exits with 2 where it finds nothing.
     expect(() => execFileSync('blkid', ['-p', diskFile(place, 'b')])).toThrow(expect.objectContaining({ status: 2 }) as Error);
   });
+});
+
+describe.each<[Firmware, 'gpt' | 'msdos', kind: string, partitions: number]>([
+  ['uefi', 'gpt', 'folder', 4],
+  ['bios', 'msdos', 'bare', 3],
+])('%s, %s: a partition image', (firmware, label, kind, partitions) => {
+  let place: string;
+  const disks = ['a', 'b'];
+  beforeAll(() => {
+    place = mkdtempSync(join(folder, `partitions-${firmware}-`));
+    if (firmware === 'uefi') copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', join(place, 'vars.fd'));
+    for (const name of disks) {
+      writeFileSync(diskFile(place, name), '');
+      truncateSync(diskFile(place, name), 3 * GiB);
+    }
+  });
+
+  it('the agent writes it on a mirror, and its system boots from both disks and from one', async () => {
+    const machine = await ramdisk(firmware, place, disks);
+    const node = nodeWith(firmware, label);
+    const raid_config = { logical_disks: [{ ...mirror, size_gb: 2, physical_disks: MIRROR }] };
+    expect(await machine.step('deploy', 'apply_configuration', node, { raid_config })).toMatchObject(succeeded);
+    const sizes = { root_mb: 256, swap_mb: 32, ephemeral_mb: 0, ephemeral_format: null, preserve_ephemeral: false };
+    expect(await writeTo(machine, node, kind, { image_type: 'partition', ...sizes })).toMatchObject(succeeded);
+    const install = () => machine.command('image.install_bootloader', { root_uuid: null, target_boot_mode: firmware });
+    expect(await install()).toMatchObject(succeeded);
+    // A conductor that lost the answer asks again.
+    expect(await install()).toMatchObject(succeeded);
+    await machine.end();
+    for (const present of [disks, ['b']]) await boots(present);
+  });
+
+  async function boots(present: readonly string[]): Promise<void> {
+    const report = await boot(firmware, place, present);
+    expect(report).toContain('image=mirrored');
+    expect(report).toContain(`firmware=${firmware}`);
+    expect(report).toMatch(new RegExp(`^root=/dev/md\\d+p${partitions}$`, 'm'));
+    expect(report).toMatch(new RegExp(`^configdrive=/dev/md\\d+p${partitions - 1}$`, 'm'));
+    expect(report).toContain('file=./openstack/latest/meta_data.json');
+  }
 });

@@ -24,6 +24,7 @@ interface RegistrySetup {
 export interface LabRegistry {
   /** Address and port, as references of machines name it. */
   readonly host: string;
+  readonly tokenUrl: string;
   /** The certificate of the registry and of the token server, which is its own authority. */
   readonly caFile: string;
   readonly username: string;
@@ -61,7 +62,8 @@ export async function startRegistry(setup: RegistrySetup): Promise<LabRegistry> 
   mkdirSync(file('certs'), { recursive: true });
   copyFileSync(file('registry.crt'), file('certs/ca.crt'));
   const service = 'lab registry';
-  const token = { realm: `https://${address}:${tokenPort}/token`, service, issuer: 'lab', rootcertbundle: file('registry.crt') };
+  const tokenUrl = `https://${address}:${tokenPort}/token`;
+  const token = { realm: tokenUrl, service, issuer: 'lab', rootcertbundle: file('registry.crt') };
   const ways: Readonly<Record<RegistrySetup['auth'], JsonObject>> = {
     none: {},
     basic: { auth: { htpasswd: { realm: 'lab', path: file('htpasswd') } } },
@@ -102,6 +104,7 @@ export async function startRegistry(setup: RegistrySetup): Promise<LabRegistry> 
   };
   return {
     host: `${reachedAt}:${port}`,
+    tokenUrl,
     caFile: file('registry.crt'),
     username,
     password,

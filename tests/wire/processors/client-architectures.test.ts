@@ -1,4 +1,5 @@
-import { clientArchitecture, cpuOfIpxe } from '../../../wire/dhcp/client-architectures';
+import { clientArchitecture } from '../../../wire/processors/client-architectures';
+import { canRun, cpuNamed, cpuOfIpxe, isSameProcessor } from '../../../wire/processors/processors';
 
 it.each([
   ['a BIOS', { vendorClass: 'PXEClient:Arch:00000:UNDI:002001', clientArchitectures: [0] }, { cpu: 'x86_64', firmware: 'bios' }],
@@ -28,4 +29,32 @@ it.each([
   ['constructor', undefined],
 ])('tells the processor of an iPXE for %s', (buildarch, cpu) => {
   expect(cpuOfIpxe(buildarch)).toBe(cpu);
+});
+
+it.each([
+  ['amd64', 'x86_64'],
+  ['x86_64', 'x86_64'],
+  ['arm64', 'aarch64'],
+  ['loongarch64', 'loongarch64'],
+  ['i386', undefined],
+  ['ppc64le', undefined],
+  ['constructor', undefined],
+  ['', undefined],
+])('the processor named %s is %s', (name, cpu) => {
+  expect(cpuNamed(name)).toBe(cpu);
+});
+
+it.each([
+  ['x86_64', 'amd64', true, true],
+  ['amd64', 'x86-64', true, true],
+  ['ppc64le', 'ppc64le', true, true],
+  ['x86_64', 'i686', false, true],
+  ['amd64', 'i386', false, true],
+  ['aarch64', 'armv7l', false, true],
+  ['i686', 'x86_64', false, false],
+  ['aarch64', 'x86_64', false, false],
+  ['ppc64le', 'x86_64', false, false],
+  ['ppc64le', 'ppc64', false, false],
+])('a machine with %s and a system for %s: the same %s, runs it %s', (machine, system, same, runs) => {
+  expect([isSameProcessor(machine, system), canRun(machine, system)]).toEqual([same, runs]);
 });

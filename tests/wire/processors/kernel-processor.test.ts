@@ -1,4 +1,4 @@
-import { kernelProcessors } from '../../../wire/images/kernel-processor';
+import { kernelProcessors } from '../../../wire/processors/kernel-processor';
 
 const head = (at: number, magic: string): Buffer => {
   const bytes = Buffer.alloc(1024);
