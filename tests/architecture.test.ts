@@ -385,6 +385,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'drivers/common',
     'drivers/fake',
     'drivers/graphical',
+    'drivers/idrac',
     'drivers/ipmi',
     'drivers/network',
     'drivers/redfish',
@@ -467,6 +468,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model/rules/screen-token',
     'wire/redfish',
     'wire/rfb',
+  ],
+  'drivers/idrac': [
+    'drivers/boot-interfaces',
+    'drivers/common',
+    'drivers/interfaces',
+    'drivers/redfish',
+    'drivers/redfish/steps',
+    'model',
+    'wire/redfish',
   ],
   'drivers/ipmi': [
     'config/options',
