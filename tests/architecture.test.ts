@@ -691,7 +691,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   store: ['model', 'store/sql', 'store/tables', 'store/tables/inspection'],
   'store/backup': ['migrations', 'store/sql', 'store/tables'],
   'store/embedded': ['model', 'store/sql', 'wire/child-processes'],
-  'store/import': ['model'],
+  'store/import': ['model', 'model/rules/retired-hardware'],
   'store/sql': ['migrations', 'model'],
   'store/tables': ['model', 'model/rules/health-alerts', 'model/rules/health-smart', 'store/sql', 'store/tables/inspection'],
   'store/tables/inspection': ['model', 'store/sql', 'store/tables/resources'],
