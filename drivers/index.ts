@@ -17,6 +17,7 @@ import { vncConsole } from './graphical/vnc';
 import { anacondaDeploy } from './anaconda/deploy';
 import { autodetectDeploy } from './autodetect';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
+import { idracBios } from './idrac/bios';
 import { idracVirtualMediaBoot } from './idrac/boot';
 import { idracInspect } from './idrac/inspect';
 import { idracManagement } from './idrac/management';
@@ -46,7 +47,7 @@ import { redfishRaid } from './redfish/steps/raid';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot-interfaces/virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
-  bios: { 'idrac-redfish': redfishBios, redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
+  bios: { 'idrac-redfish': idracBios, redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
   boot: {
     ipxe: ipxeBoot,
     pxe: pxeBoot,

@@ -1,7 +1,7 @@
 /** BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and stored in the database. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
-import { RedfishError, actionOf, isStatus, patchResource, readLinked, type RedfishResource } from '../../../wire/redfish';
+import { RedfishError, actionOf, isStatus, patchResource, readLinked, readResource, type RedfishResource } from '../../../wire/redfish';
 import { done, type BiosInterface, type BiosSetting, type Outcome, type Step, type StepKind, type Task } from '../../interfaces';
 import { afterRestart, appliedAt, applyTime, progressBefore, restart, settingsErrors, waiting, type BootSeen } from './after-restart';
 import { attributeRegistry } from './bios-registry';
@@ -19,6 +19,12 @@ interface RequestedSettings extends BootSeen {
   readonly settings_time: string | null;
 }
 const requested = ({ node }: Task): RequestedSettings | undefined => node.driver_internal_info[STATE] as RequestedSettings | undefined;
+
+/** What the BMCs of a maker need for BIOS settings beside the standard's requests. */
+interface BiosMaker {
+  /** Removes what makes the service refuse settings. @returns whether the request may succeed now */
+  readonly unblock?: (task: Task, system: SystemView, error: RedfishError) => Promise<boolean>;
+}
 
 /** The Bios resource with its system. */
 interface BiosView {
@@ -55,7 +61,16 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
     return settingsOf(attributesOf(bios.body), await attributeRegistry(task, system, bios.body));
   });
 
-async function apply(task: Task, settings: unknown): Promise<Outcome> {
+/** Sends settings; once more if the maker's obstacle to them is gone. */
+async function sendSettings(task: Task, { unblock }: BiosMaker, { system, settings }: BiosView, body: object): Promise<void> {
+  try {
+    await patchResource(system.ask, settings, body);
+  } catch (error) {
+    if (!isStatus(error) || !(await unblock?.(task, system, error))) throw error;
+    await patchResource(system.ask, await readResource(system.ask, settings.path), body);
+  }
+}
+async function apply(task: Task, maker: BiosMaker, settings: unknown): Promise<Outcome> {
   const values = namedValues(settings);
   return onBios(task, APPLYING, async (view) => {
     const { uuid } = task.node;
@@ -78,7 +93,7 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
       return done;
     }
     const body = { Attributes: attributes, '@Redfish.SettingsApplyTime': applyTime(view.bios.body) };
-    await patchResource(view.system.ask, view.settings, body);
+    await sendSettings(task, maker, view, body);
     await tryToSave(task);
     const state: RequestedSettings = {
       reboot_requested: true,
@@ -149,7 +164,8 @@ const rebooting = {
   pollAtHeartbeat: true,
 } as const satisfies Partial<Step>;
 
-export const redfishBios: BiosInterface = {
+/** The BIOS interface of machines whose BMCs need this beside the standard's requests. */
+export const biosBy = (maker: BiosMaker): BiosInterface => ({
   properties: REDFISH_PROPERTIES,
   validate: async (task) => {
     await redfishSystem(task);
@@ -161,8 +177,9 @@ export const redfishBios: BiosInterface = {
       step: 'apply_configuration',
       args: { settings: { description: 'A list of BIOS settings to be applied', required: true, type: 'list' } },
       checkArguments: ({ settings }) => void namedValues(settings),
-      run: (task, { settings }) => apply(task, settings),
+      run: (task, { settings }) => apply(task, maker, settings),
     },
     { ...rebooting, step: 'factory_reset', run: reset },
   ],
-};
+});
+export const redfishBios: BiosInterface = biosBy({});
