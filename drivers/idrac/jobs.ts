@@ -12,6 +12,10 @@ const APPEARS_MS = 30_000;
 export function startedJob(answer: RedfishAnswer, action: string): string {
   const job = answer.location ?? startedTask(answer);
   if (job === undefined) throw new RedfishError('protocol', `the answer of ${action} does not include Location: in header`);
+  return taskOfJob(job);
+}
+/** Where the task of a job is. */
+export function taskOfJob(job: string): string {
   const [number] = /\bJID_\d{1,20}$/.exec(job) ?? [];
   return number === undefined ? job : `/redfish/v1/TaskService/Tasks/${number}`;
 }

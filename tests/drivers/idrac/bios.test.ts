@@ -4,7 +4,7 @@ import type { Outcome } from '../../../drivers/interfaces';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { SYSTEM, redfishService, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
-import { MANAGER, dellService, refusal, type DellService } from './dell-service';
+import { MANAGER, dellService, refusal, taskPath, type DellService } from './dell-service';
 
 const link = (path: string): object => ({ '@odata.id': path });
 const BIOS = `${SYSTEM}/Bios`;
@@ -41,15 +41,15 @@ afterEach(async () => {
   await pool.close();
   await service.close();
 });
-const apply = (): Promise<Outcome> => {
-  const { task } = bmcTask({
+const step = idracBios.steps!.find(({ step: name }) => name === 'apply_configuration')!;
+const made = (): ReturnType<typeof bmcTask> =>
+  bmcTask({
     node: { driver: 'idrac', provision_state: 'cleaning', driver_info: { redfish_address: service.url } },
     driver: { bios: idracBios, deploy: fakeDeploy },
     options: { 'redfish.connection_attempts': 1 },
     connections: { redfish: pool },
   });
-  return idracBios.steps!.find(({ step }) => step === 'apply_configuration')!.run(task, { settings: [{ name: 'Quiet', value: 'On' }] });
-};
+const apply = ({ task } = made()): Promise<Outcome> => step.run(task, { settings: [{ name: 'Quiet', value: 'On' }] });
 
 it('an older job with BIOS settings that waits is deleted, and no other job', async () => {
   expect(await apply()).toMatchObject({ kind: 'wait' });
@@ -64,4 +64,21 @@ it.each([
   if (jobs) service.resources[JOBS] = jobs;
   await expect(apply()).rejects.toThrow(`refused with ${message}`);
   expect(dell.asked('clear')).toEqual([]);
+});
+it.each<[string, object, Outcome['kind']]>([
+  ['is scheduled', { TaskState: 'Pending', Oem: { Dell: { MessageId: 'JCP001' } } }, 'wait'],
+  ['has failed', { TaskState: 'Exception', Messages: [{ Message: 'why' }] }, 'failed'],
+  ['never begins (PR30)', { TaskState: 'Pending', Oem: { Dell: { MessageId: 'PR30', Message: 'initialization failure' } } }, 'failed'],
+])('the job of the settings that %s', async (_, body, kind) => {
+  refused = undefined;
+  const { other } = dell;
+  dell.other = (asked, ...more) => {
+    const answer = other(asked, ...more);
+    return asked.method === 'PATCH' && answer !== 'hang' ? { ...answer, status: 202, headers: { location: taskPath('JID_7') } } : answer;
+  };
+  service.resources[taskPath('JID_7')] = body;
+  Object.assign(service.resources[SYSTEM] as object, { BootProgress: { LastState: 'OSRunning' } });
+  const tested = made();
+  expect(await apply(tested)).toMatchObject({ kind: 'wait' });
+  expect(await step.poll!(tested.task, {})).toMatchObject({ kind });
 });
