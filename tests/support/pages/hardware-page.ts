@@ -29,6 +29,7 @@ const row = (type: HardwareRow['type'], kind: string, name: string, feature: str
 const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';
 const REFERENCE = 'reference/hardware/redfish.test.ts';
+const DELL = 'reference/hardware/idrac.test.ts';
 const END_TO_END_IPMI = 'lab/deployment/end-to-end-ipmi.test.ts';
 const END_TO_END_REDFISH = 'lab/deployment/end-to-end-redfish.test.ts';
 
@@ -219,19 +220,27 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('idrac', 'management', 'idrac-redfish', 'clear_job_queue', {
     bent: 'drivers/idrac/management.test.ts: clear_job_queue deletes all jobs',
+    simulator: `${DELL}: both servers clear the job queue in cleaning`,
   }),
-  row('idrac', 'management', 'idrac-redfish', 'reset_idrac, known_good_state', { bent: 'drivers/idrac/management.test.ts: reset_idrac' }),
+  row('idrac', 'management', 'idrac-redfish', 'reset_idrac, known_good_state', {
+    bent: 'drivers/idrac/management.test.ts: reset_idrac',
+    simulator: `${DELL}: both servers reset the iDRAC`,
+  }),
   row('idrac', 'boot', 'idrac-redfish-virtual-media', 'the ramdisk from the virtual CD, of each generation', {
     bent: 'drivers/idrac/boot.test.ts: inserts the ramdisk into the first slot, and makes the iDRAC boot it once, by its configuration',
+    simulator: `${DELL}: both servers make the iDRAC boot the virtual CD`,
   }),
   row('idrac', 'inspect', 'idrac-redfish', 'service tag, the card that boots, switches', {
     bent: 'drivers/idrac/inspect.test.ts: the card that boots',
+    simulator: `${DELL}: both servers inspect the machine`,
   }),
   row('idrac', 'raid', 'idrac-redfish', 'drives outside of RAID, modes of controllers, foreign configurations', {
     bent: 'drivers/idrac/raid.test.ts: delete_configuration',
+    simulator: `${DELL}: both servers create RAID volumes`,
   }),
   row('idrac', 'bios', 'idrac-redfish', 'settings in spite of an older job that waits', {
     bent: 'drivers/idrac/bios.test.ts: an older job with BIOS settings that waits is deleted, and no other job',
+    simulator: `${DELL}: both servers apply BIOS settings`,
   }),
   ...(['power', 'vendor'] as const).map((kind) =>
     row('idrac', kind, 'idrac-redfish', 'as `redfish`', {
