@@ -100,8 +100,8 @@ beforeAll(async () => {
       taskMs: 500,
       behaviour: { bootMs: 50 },
       maker: () => ({ personality: 'dell-idrac9' }),
-      // A reset takes longer than the pauses of those who wait for it.
-      faults: () => ({ restart: 25_000 }),
+      // The real one tries for half a minute before it counts the iDRAC as gone, and wants that twice.
+      faults: () => ({ restart: 90_000 }),
     });
     const machine = fleet.machines[0]!;
     const changes: [string, unknown][] = [];
