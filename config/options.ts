@@ -704,6 +704,8 @@ export const OPTIONS = [
   { section: 'redfish', name: 'firmware_update_nic_starting_wait', kind: 'integer', default: 30, min: 0, help: 'Updates of network adapters: seconds for which the task may stay in the state Starting before the machine is rebooted.' },
   { section: 'redfish', name: 'firmware_update_overall_timeout', kind: 'integer', default: 7200, min: 0, help: 'Maximum seconds for all firmware updates of a step; 0: no limit.' },
   { section: 'redfish', name: 'raid_config_status_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between checks of tasks that create or delete RAID volumes.' },
+  // [drac]
+  { section: 'drac', name: 'raid_job_timeout', kind: 'integer', default: 300, min: 1, help: 'Dell machines: maximum seconds for making drives usable for RAID.' },
   // [fake]
   { section: 'fake', name: 'power_delay', kind: 'string', default: '0', help: 'Seconds that an action of the fake power interface takes: N, or N,M for a time between the two. Fractions such as 0.05 are allowed.' },
   { section: 'fake', name: 'boot_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake boot interface takes.' },

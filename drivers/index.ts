@@ -17,10 +17,16 @@ import { vncConsole } from './graphical/vnc';
 import { anacondaDeploy } from './anaconda/deploy';
 import { autodetectDeploy } from './autodetect';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
+import { idracBios } from './idrac/bios';
+import { idracVirtualMediaBoot } from './idrac/boot';
+import { idracInspect } from './idrac/inspect';
+import { idracManagement } from './idrac/management';
+import { idracRaid } from './idrac/raid';
 import { ipmiManagement } from './ipmi/management';
 import { ipmiPower } from './ipmi/power';
 import { ipmiConsole } from './ipmi/console';
 import { ipmiBmcOf } from './ipmi/target';
+import { intelIpmiManagement } from './ipmi/speed-select';
 import { ipmiVendor } from './ipmi/vendor';
 import { httpBoot, httpIpxeBoot, ipxeBoot, pxeBoot } from './boot-interfaces/network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
@@ -41,7 +47,7 @@ import { redfishRaid } from './redfish/steps/raid';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot-interfaces/virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
-  bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
+  bios: { 'idrac-redfish': idracBios, redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
   boot: {
     ipxe: ipxeBoot,
     pxe: pxeBoot,
@@ -49,6 +55,7 @@ export const INTERFACES: Interfaces = {
     http: httpBoot,
     fake: fakeBoot,
     'redfish-virtual-media': redfishVirtualMediaBoot,
+    'idrac-redfish-virtual-media': idracVirtualMediaBoot,
     'redfish-https': redfishHttpsBoot,
   },
   console: {
@@ -69,15 +76,29 @@ export const INTERFACES: Interfaces = {
     noop: noopDeploy,
     fake: fakeDeploy,
   },
-  inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
+  inspect: {
+    redfish: redfishInspect,
+    'idrac-redfish': idracInspect,
+    agent: agentInspect,
+    discoverd: discoverdInspect,
+    'no-inspect': noInspect,
+    fake: fakeInspect,
+  },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
-  management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
+  management: {
+    ipmitool: ipmiManagement,
+    'intel-ipmitool': intelIpmiManagement,
+    redfish: redfishManagement,
+    'idrac-redfish': idracManagement,
+    noop: noopManagement,
+    fake: fakeManagement,
+  },
   network: { flat: flatNetwork, neutron: neutronNetwork, 'ironic-networking': ironicNetworking, noop: noopNetwork },
-  power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
-  raid: { redfish: redfishRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
+  power: { ipmitool: ipmiPower, redfish: redfishPower, 'idrac-redfish': redfishPower, agent: agentPower, fake: fakePower },
+  raid: { redfish: redfishRaid, 'idrac-redfish': idracRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
   storage: { noop: noopStorage, cinder: cinderStorage, external: externalStorage, fake: fakeStorage },
-  vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
+  vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'idrac-redfish': redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 
 /** The interfaces that every hardware type supports, the best first. Names without an implementation yet mark their place in the order. */
@@ -98,30 +119,45 @@ const generic = {
 /** A node of the fake type may have any enabled interface; the type lists the fake and the generic ones. */
 const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...names, ANY];
 
+const ipmi: HardwareType = {
+  className: 'IPMIHardware',
+  bmcOf: ipmiBmcOf,
+  ...generic,
+  console: ['ipmitool-socat', ...generic.console],
+  management: ['ipmitool', 'noop'],
+  power: ['ipmitool'],
+  vendor: ['ipmitool', 'no-vendor'],
+};
+const redfish: HardwareType = {
+  className: 'RedfishHardware',
+  bmcOf: redfishBmcOf,
+  impatient: { 'redfish.connection_attempts': 1 },
+  ...generic,
+  bios: ['redfish', ...generic.bios],
+  boot: [...generic.boot, 'redfish-virtual-media', 'redfish-https'],
+  console: ['redfish-graphical', 'ipmitool-socat', ...generic.console],
+  firmware: ['redfish', ...generic.firmware],
+  inspect: ['redfish', ...generic.inspect],
+  management: ['redfish', 'noop'],
+  power: ['redfish'],
+  raid: ['redfish', ...generic.raid],
+  vendor: ['redfish', 'no-vendor'],
+};
+
 export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
-  ipmi: {
-    className: 'IPMIHardware',
-    bmcOf: ipmiBmcOf,
-    ...generic,
-    console: ['ipmitool-socat', ...generic.console],
-    management: ['ipmitool', 'noop'],
-    power: ['ipmitool'],
-    vendor: ['ipmitool', 'no-vendor'],
-  },
-  redfish: {
-    className: 'RedfishHardware',
-    bmcOf: redfishBmcOf,
-    impatient: { 'redfish.connection_attempts': 1 },
-    ...generic,
-    bios: ['redfish', ...generic.bios],
-    boot: [...generic.boot, 'redfish-virtual-media', 'redfish-https'],
-    console: ['redfish-graphical', 'ipmitool-socat', ...generic.console],
-    firmware: ['redfish', ...generic.firmware],
-    inspect: ['redfish', ...generic.inspect],
-    management: ['redfish', 'noop'],
-    power: ['redfish'],
-    raid: ['redfish', ...generic.raid],
-    vendor: ['redfish', 'no-vendor'],
+  ipmi,
+  redfish,
+  'intel-ipmi': { ...ipmi, className: 'IntelIPMIHardware', management: ['intel-ipmitool'] },
+  idrac: {
+    ...redfish,
+    className: 'IDRACHardware',
+    bios: ['idrac-redfish', ...redfish.bios],
+    boot: [...generic.boot, 'idrac-redfish-virtual-media', 'redfish-https'],
+    inspect: ['idrac-redfish', ...generic.inspect],
+    management: ['idrac-redfish'],
+    power: ['idrac-redfish', ...redfish.power],
+    raid: ['idrac-redfish', ...generic.raid],
+    vendor: ['idrac-redfish', ...redfish.vendor],
   },
   'manual-management': {
     className: 'ManualManagementHardware',

@@ -4,6 +4,7 @@ import { suggestionFor } from '../config/suggestion';
 import { ANY, type HardwareType, type Interface, type Interfaces } from './interfaces';
 import type { Log } from '../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceKind } from '../model/records';
+import { isElsewhere, successorOf, type RetiredKind } from '../model/rules/retired-hardware';
 
 export const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, make(kind)])) as Record<InterfaceKind, T>;
@@ -18,30 +19,17 @@ export const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => ty
 
 /** Without one of these, an instance may be reachable from networks from which the operator separates it. */
 const ISOLATING: readonly InterfaceKind[] = ['network'];
-/** Hardware types and interfaces of Ironic, from Ocata to 39, that are not here. Other names are mistakes. */
-const ELSEWHERE =
-  /^(?:(?:idrac|ilo5?|irmc|ibmc|intel-ipmi|intel-ipmitool|cimc|ucsm|cisco-ucs|oneview|snmp|xclarity)(?:-.*)?|ipmitool-shellinabox|inspector|iscsi|ansible)$/;
-/** What replaces those of them that have a successor, by kind: most are gone from Ironic itself. */
-const INSTEAD: Partial<Record<InterfaceKind, Readonly<Record<string, string>>>> = {
-  console: { 'ipmitool-shellinabox': 'use ipmitool-socat' },
-  deploy: {
-    ansible: 'use custom-agent with deploy steps or hardware managers, or direct with cloud-init; playbooks can run after the deployment',
-    iscsi: 'use direct, which writes the same images',
-  },
-  inspect: { inspector: 'use agent, or discoverd for a service of its own' },
-};
 /** For a node with such an interface: a sentence, or nothing. */
 export const hintFor = (kind: InterfaceKind, name: string): string => {
-  const instead = INSTEAD[kind];
-  return instead && Object.hasOwn(instead, name) ? ` The interface ${name} is not here: ${instead[name]!}.` : '';
+  const instead = successorOf(kind, name);
+  return instead === undefined ? '' : ` The interface ${name} is not here: ${instead}.`;
 };
 /** The names that are not among the known ones: with what to use in place of them, or which one was meant. */
-const listed = (names: readonly string[], known: readonly string[], instead: Readonly<Record<string, string>> = {}): string =>
+const listed = (kind: RetiredKind, names: readonly string[], known: readonly string[]): string =>
   names
     .map((name) => {
-      const successor = Object.hasOwn(instead, name) ? instead[name] : undefined;
-      const meant = ELSEWHERE.test(name) ? undefined : suggestionFor(name, known);
-      const hint = successor ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
+      const meant = isElsewhere(name) ? undefined : suggestionFor(name, known);
+      const hint = successorOf(kind, name) ?? (meant === undefined ? undefined : `did you mean ${meant}?`);
       return hint === undefined ? name : `${name} (${hint})`;
     })
     .join(', ');
@@ -70,18 +58,16 @@ export function readHardware(
   const unknown = named.filter((name) => !typeNames.includes(name));
   const known = Object.keys(hardwareTypes).sort().join(', ');
   if (named.length === 0) throw new Error('[DEFAULT]enabled_hardware_types is empty: no node could be served');
-  const wrong = typeNames.length === 0 ? unknown : unknown.filter((name) => !ELSEWHERE.test(name));
-  if (wrong.length > 0)
-    problems.push(
-      `[DEFAULT]enabled_hardware_types: unknown hardware types: ${listed(wrong, Object.keys(hardwareTypes))}; there are ${known}`,
-    );
+  const listedTypes = (names: readonly string[]): string => listed('hardware type', names, Object.keys(hardwareTypes));
+  const wrong = typeNames.length === 0 ? unknown : unknown.filter((name) => !isElsewhere(name));
+  if (wrong.length > 0) problems.push(`[DEFAULT]enabled_hardware_types: unknown hardware types: ${listedTypes(wrong)}; there are ${known}`);
   else if (unknown.length > 0)
     log.warn(
-      `[DEFAULT]enabled_hardware_types: not available: ${unknown.join(', ')}: nodes with such a driver stay in the database, but no ` +
+      `[DEFAULT]enabled_hardware_types: not available: ${listedTypes(unknown)}: nodes with such a driver stay in the database, but no ` +
         `conductor serves them, until they get another driver (of ${typeNames.join(', ')})`,
     );
 
-  const listedOf = (kind: InterfaceKind, names: readonly string[]): string => listed(names, Object.keys(interfaces[kind]), INSTEAD[kind]);
+  const listedOf = (kind: InterfaceKind, names: readonly string[]): string => listed(kind, names, Object.keys(interfaces[kind]));
   const exists = (kind: InterfaceKind, name: string): boolean => Object.hasOwn(interfaces[kind], name);
   const enabledOf = everyKind((kind) => {
     const named = options[`DEFAULT.enabled_${kind}_interfaces`] ?? [];
@@ -111,7 +97,7 @@ export function readHardware(
     if (preferred === null || preferred === IRONICS_DEFAULTS[kind] || exists(kind, preferred)) return preferred;
     const others = enabledOf[kind].length > 0 ? enabledOf[kind].join(', ') : 'none is enabled';
     const problem = `[DEFAULT]default_${kind}_interface = ${listedOf(kind, [preferred])}: not available`;
-    if (ISOLATING.includes(kind) || !ELSEWHERE.test(preferred))
+    if (ISOLATING.includes(kind) || !isElsewhere(preferred))
       problems.push(`${problem}: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${others}`);
     else
       log.warn(

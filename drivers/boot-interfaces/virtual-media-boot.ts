@@ -140,54 +140,70 @@ async function insertBootIso(task: Task, iso: BootIso): Promise<void> {
   const url = share === undefined ? await urlFor(task, iso) : await publishOnShare(task, share, 'boot', content);
   await insertMedium(task, 'CD', url, { protocol, credentials: share?.credentials });
 }
-/** Throws also when the machine cannot boot from a virtual CD, which would otherwise show at the end of a long wait. */
-const withVirtualCd =
-  (check: (task: Task) => Promise<void>) =>
-  async (task: Task): Promise<void> => {
-    await check(task);
-    await validateVirtualCd(task);
+/** How machines of a kind boot from a virtual CD. */
+interface VirtualCd {
+  /** Throws when the machine cannot, which would otherwise show at the end of a long wait. */
+  readonly validate: (task: Task) => Promise<void>;
+  /** Prepares the BMC before the first medium is inserted. Absent: it needs nothing. */
+  readonly prepare?: (task: Task) => Promise<void>;
+  readonly setBootDevice: (task: Task, persistent: boolean) => Promise<void>;
+}
+/** The boot interface of machines that boot from virtual media. */
+export const virtualMediaBoot = (virtualCd: VirtualCd): BootInterface => {
+  const withVirtualCd =
+    (check: (task: Task) => Promise<void>) =>
+    async (task: Task): Promise<void> => {
+      await check(task);
+      await virtualCd.validate(task);
+    };
+  return {
+    properties: { ...isoProperties, ...TRANSPORT },
+    bootsInMemory: true,
+    attachesConfigdrive: true,
+    validate: withVirtualCd(validate),
+    validateInspection: withVirtualCd(async (task) => validateIso(task, 'deploy')),
+    validateRescue: withVirtualCd(async (task) => validateIso(task, 'rescue')),
+    prepareRamdisk: async (task, kernelArgs) => {
+      const mode = ramdiskMode(task.node);
+      if (await isFastTrack(task)) {
+        if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
+        task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
+      }
+      if (canPowerOff(task)) await task.power('power off');
+      const parameters = await parametersFor(task, kernelArgs);
+      await syncBootMode(task);
+      const iso = await ramdiskIso(task, mode, parameters);
+      await virtualCd.prepare?.(task);
+      await insertBootIso(task, iso);
+      if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
+      await virtualCd.setBootDevice(task, false);
+    },
+    cleanUpRamdisk: async (task) => {
+      if (await isFastTrack(task)) return;
+      if (canPowerOff(task) && !mustRunOn(task)) await task.power('power off');
+      await ejectAll(task);
+    },
+    prepareInstance: async (task) => {
+      if (runsAlready(task)) return;
+      await ejectAll(task);
+      await syncBootMode(task);
+      await configureSecureBoot(task);
+      if (!task.driver.deploy.inMemory) return setBootDevice(task, 'disk', true);
+      await virtualCd.prepare?.(task);
+      await insertBootIso(task, await instanceIso(task));
+      await insertConfigdrive(task);
+      await virtualCd.setBootDevice(task, true);
+    },
+    cleanUpInstance: async (task) => {
+      await ejectAll(task);
+      await forgetSecureBoot(task);
+    },
   };
-export const redfishVirtualMediaBoot: BootInterface = {
-  properties: { ...isoProperties, ...TRANSPORT },
-  bootsInMemory: true,
-  attachesConfigdrive: true,
-  validate: withVirtualCd(validate),
-  validateInspection: withVirtualCd(async (task) => validateIso(task, 'deploy')),
-  validateRescue: withVirtualCd(async (task) => validateIso(task, 'rescue')),
-  prepareRamdisk: async (task, kernelArgs) => {
-    const mode = ramdiskMode(task.node);
-    if (await isFastTrack(task)) {
-      if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
-      task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
-    }
-    if (canPowerOff(task)) await task.power('power off');
-    const parameters = await parametersFor(task, kernelArgs);
-    await syncBootMode(task);
-    const iso = await ramdiskIso(task, mode, parameters);
-    if (usesConfigViaRemovable(task)) await insertParameters(task, parameters);
-    await insertBootIso(task, iso);
-    await setBootDevice(task, 'cdrom', false);
-  },
-  cleanUpRamdisk: async (task) => {
-    if (await isFastTrack(task)) return;
-    if (canPowerOff(task) && !mustRunOn(task)) await task.power('power off');
-    await ejectAll(task);
-  },
-  prepareInstance: async (task) => {
-    if (runsAlready(task)) return;
-    await ejectAll(task);
-    await syncBootMode(task);
-    await configureSecureBoot(task);
-    if (!task.driver.deploy.inMemory) return setBootDevice(task, 'disk', true);
-    await insertBootIso(task, await instanceIso(task));
-    await insertConfigdrive(task);
-    await setBootDevice(task, 'cdrom', true);
-  },
-  cleanUpInstance: async (task) => {
-    await ejectAll(task);
-    await forgetSecureBoot(task);
-  },
 };
+export const redfishVirtualMediaBoot: BootInterface = virtualMediaBoot({
+  validate: validateVirtualCd,
+  setBootDevice: (task, persistent) => setBootDevice(task, 'cdrom', persistent),
+});
 
 /** Throws UnsupportedHardwareFeature when the firmware lists its boot targets, without HTTP boot. */
 const validateHttp = (task: Task): Promise<void> =>

@@ -77,8 +77,11 @@ export const CLOCK_STEPS: readonly Step[] = [
     priority: { clean: 0 },
     resumable: true,
     args: {
-      target_datetime: { description: 'The datetime to set in ISO8601 format. If omitted, the current conductor UTC time is used.' },
-      datetime_local_offset: { description: 'The local time offset from UTC' },
+      target_datetime: {
+        description: 'The datetime to set in ISO8601 format. If omitted, the current conductor UTC time is used.',
+        required: false,
+      },
+      datetime_local_offset: { description: 'The local time offset from UTC', required: false },
     },
     run: setBmcClock,
   },

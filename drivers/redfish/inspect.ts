@@ -1,8 +1,8 @@
 /** Out-of-band inspection: the Redfish service describes the machine, which boots nothing. */
-import type { InspectionFindings, InspectInterface } from '../interfaces';
-import { redfishInventory } from './inventory';
-import { redfishReader } from './reader';
-import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './target';
+import type { InspectionFindings, InspectInterface, Task } from '../interfaces';
+import { redfishInventory, type RedfishInventory } from './inventory';
+import { redfishReader, type RedfishReader } from './reader';
+import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
 
 /** Without these properties the scheduler cannot choose the machine. Some services do not tell the architecture; then the node keeps its own. */
 const ESSENTIAL = ['memory_mb', 'local_gb'] as const;
@@ -10,15 +10,17 @@ const ESSENTIAL = ['memory_mb', 'local_gb'] as const;
 const OF_INTERFACES: readonly string[] = ['validate-interfaces', 'ports', 'local-link-connection', 'physical-network'];
 
 const HOOKS = 'redfish.inspection_hooks';
-export const redfishInspect: InspectInterface = {
+/** Reads the machine. A maker's inspection reads more. */
+type ReadMachine = (task: Task, reader: RedfishReader, system: SystemView) => Promise<RedfishInventory>;
+export const inspectBy = (read: ReadMachine): InspectInterface => ({
   hooksOption: HOOKS,
   properties: REDFISH_PROPERTIES,
   validate: async (task) => {
     await redfishSystem(task);
   },
   inspect: (task) =>
-    onSystem(task, undefined, async ({ ask, body }) => {
-      const { inventory, memoryMb, localGb, bootMode, lldp } = await redfishInventory(redfishReader(task, ask), body);
+    onSystem(task, undefined, async (system) => {
+      const { inventory, memoryMb, localGb, bootMode, lldp } = await read(task, redfishReader(task, system.ask), system);
       if (localGb === 0) task.log.warn('The Redfish service names no disk of 4 GiB or more; the machine counts as without disks');
       const hooks = task.options[HOOKS];
       const isBlind = inventory.interfaces.length === 0;
@@ -36,4 +38,5 @@ export const redfishInspect: InspectInterface = {
     }),
   // `inspect` changes nothing, so there is nothing to revert.
   abort: async () => {},
-};
+});
+export const redfishInspect: InspectInterface = inspectBy((_, reader, { body }) => redfishInventory(reader, body));

@@ -212,7 +212,7 @@ async function pciDevicesOf(reader: RedfishReader, system: unknown): Promise<rea
 }
 
 /** LLDP neighbours of the machine's network ports: identity of the port → its neighbour. */
-async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObject> {
+export async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObject> {
   const neighbours = new Map<string, JsonObject>();
   for (const chassis of await reader.members(member(system, 'Links', 'Chassis')))
     for (const adapter of await reader.members(member(chassis, 'NetworkAdapters')))
@@ -236,15 +236,22 @@ async function bootModeOf(reader: RedfishReader, system: unknown): Promise<strin
   return lookUp(BOOT_MODES, member(settings, 'Boot', 'BootSourceOverrideMode'));
 }
 
-interface RedfishInventory {
+export interface RedfishInventory {
   readonly inventory: Inventory;
   readonly localGb: number;
   readonly memoryMb: number | undefined;
   readonly bootMode: string | undefined;
   readonly lldp: JsonObject;
 }
-/** @param system the ComputerSystem */
-export async function redfishInventory(reader: RedfishReader, system: unknown): Promise<RedfishInventory> {
+/**
+ * @param system the ComputerSystem
+ * @param neighbours reads what LLDP told the machine's network ports
+ */
+export async function redfishInventory(
+  reader: RedfishReader,
+  system: unknown,
+  neighbours: typeof lldpOf = lldpOf,
+): Promise<RedfishInventory> {
   const memoryMb = whole((positive(member(system, 'MemorySummary', 'TotalSystemMemoryGiB')) ?? 0) * 1024) || undefined;
   const cpu = await cpuOf(reader, system);
   const storages = await storagesOf(reader, system);
@@ -264,5 +271,5 @@ export async function redfishInventory(reader: RedfishReader, system: unknown): 
     ...(Object.keys(vendor).length > 0 ? { system_vendor: vendor } : {}),
     ...(bootMode === undefined ? {} : { boot: { current_boot_mode: bootMode } }),
   };
-  return { inventory, memoryMb, bootMode, localGb: localGb(storages, simpleDevices), lldp: await lldpOf(reader, system) };
+  return { inventory, memoryMb, bootMode, localGb: localGb(storages, simpleDevices), lldp: await neighbours(reader, system) };
 }

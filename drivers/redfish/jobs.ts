@@ -35,7 +35,7 @@ export async function readTaskOrJob(ask: SendRedfishRequest, monitor: string): P
         ...task,
         state,
         messages: message,
-        messageIds: [],
+        messageIds: [textOf(member(body, 'MessageId'))?.slice(0, MAX_CHARACTERS) ?? ''].filter((id) => id !== ''),
         kind: Object.hasOwn(ENDS, state) ? ENDS[state]! : 'running',
         percent: typeof percent === 'number' && percent >= 0 && percent <= 100 ? percent : undefined,
       };

@@ -32,17 +32,19 @@ async function checkDell(task: Task, system: SystemView): Promise<void> {
   if (version === undefined || DELL_VERSIONS.includes(version.split('.', 1)[0]!)) return;
   throw invalidParameter(
     `The ${name} boot interface is not suitable for node ${uuid} with vendor ${vendor} and BMC version ${version}, the interface only supports ` +
-      'iDRAC9 versions between 6.0.0.0 and 7.x.x.x. Other versions boot another medium than the virtual CD. Update the BMC, or set the boot ' +
-      'interface to ipxe, pxe or http-ipxe',
+      'iDRAC9 versions between 6.0.0.0 and 7.x.x.x. Other versions are incompatible by default and you should use the ' +
+      'idrac-redfish-virtual-media boot interface instead',
   );
 }
 
-/** Throws InvalidParameterValue when the machine cannot boot from a virtual CD. */
-export async function validateVirtualCd(task: Task): Promise<void> {
+/** Throws InvalidParameterValue when the BMC has no drive for the boot medium, or the configuration no share for it. */
+export async function validateCdDrive(task: Task, check?: (system: SystemView) => Promise<void>): Promise<void> {
   shareFor(task, transportProtocol(task));
-  await onSystem(task, undefined, (system) => checkDell(task, system));
+  if (check) await onSystem(task, undefined, check);
   if ((await typeOfDrive(task, ['CD'])) === undefined)
     throw invalidParameter(
       `The BMC of node ${task.node.uuid} has no virtual CD or DVD drive, which the boot interface ${task.node.boot_interface} needs`,
     );
 }
+/** Throws InvalidParameterValue when the machine cannot boot from a virtual CD by the standard's settings. */
+export const validateVirtualCd = (task: Task): Promise<void> => validateCdDrive(task, (system) => checkDell(task, system));

@@ -47,6 +47,18 @@ async function drivesOf(system: SystemView): Promise<readonly (readonly RedfishR
 const usable = (system: SystemView, groups: readonly (readonly RedfishResource[])[]): readonly (readonly RedfishResource[])[] =>
   member(system.body, 'VirtualMedia') !== undefined && groups.length > 0 ? groups.slice(0, 1) : groups;
 
+/**
+ * The drives for a medium of this type. Where several drives take media of all types, such as the two slots of an iDRAC, the first is for the
+ * CD, since the machine may boot from no other, and the others are for the rest.
+ */
+function drivesFor(group: readonly RedfishResource[], type: MediaType): readonly RedfishResource[] {
+  const suitable = group.filter((drive) => accepts(drive, type));
+  const first = group.find((drive) => accepts(drive, 'CD'));
+  const takesRest = (drive: RedfishResource): boolean => drive !== first && (accepts(drive, 'USBStick') || accepts(drive, 'Floppy'));
+  const own = suitable.filter((drive) => (type === 'CD' ? !takesRest(drive) : drive !== first));
+  return own.length > 0 ? own : suitable;
+}
+
 /** Attempts, and milliseconds between them, for BMCs that still work on the last ejection. */
 const TRIES = 3;
 const PAUSE_MS = 3000;
@@ -218,11 +230,7 @@ export async function insertMedium(
   const errors: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
     for (const group of usable(system, await drivesOf(system))) {
-      let drives = await emptied(
-        task,
-        system,
-        group.filter((candidate) => accepts(candidate, type)),
-      );
+      let drives = await emptied(task, system, drivesFor(group, type));
       const insert = async (attempt: number): Promise<boolean> => {
         if (attempt > 1) drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
         return insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors);

@@ -4,6 +4,8 @@
  */
 import type { Knex } from 'knex';
 import { isMac, isUuid } from '../../model/idents';
+import { INTERFACE_KINDS } from '../../model/records';
+import { successorOf } from '../../model/rules/retired-hardware';
 import { STATES, type ProvisionState } from '../../model/states';
 import { storableJson } from '../../model/text';
 import { insertSecrets, type Secrets } from './secrets';
@@ -147,6 +149,11 @@ function parentRefusal({ parents }: Job, { uuid, parent_node: parent }: SourceRo
   parents.set(uuid, parent);
   return undefined;
 }
+/** @param field `driver`, or that of an interface */
+function remedy(field: string, value: string): string {
+  const kind = field === 'driver' ? 'hardware type' : INTERFACE_KINDS.find((candidate) => field === `${candidate}_interface`);
+  return (kind && successorOf(kind, value)) ?? 'enable it, or change it';
+}
 /** Warns of a node whose hardware type is not enabled here; if that is enabled, of its interfaces that are not. */
 function warnOfDrivers(job: Job, row: SourceRow): void {
   const unknown = Object.entries(job.options.enabled).flatMap(([kind, names]) => {
@@ -155,7 +162,7 @@ function warnOfDrivers(job: Job, row: SourceRow): void {
     return typeof value === 'string' && !names.includes(value) ? [{ kind, field, value }] : [];
   });
   for (const { kind, field, value } of unknown[0]?.field === 'driver' ? unknown.slice(0, 1) : unknown)
-    warn(job, `its ${field} ${plain(value)} is not in [DEFAULT]enabled_${kind}: enable it, or change it`, `node ${nameOf(row)}`);
+    warn(job, `its ${field} ${plain(value)} is not in [DEFAULT]enabled_${kind}: ${remedy(field, value)}`, `node ${nameOf(row)}`);
 }
 
 /** The row with its secrets, or why it cannot be imported. */

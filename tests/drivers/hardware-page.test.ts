@@ -47,13 +47,14 @@ it('testMachines, of which testTitles knows the title, is a describe of each row
 });
 
 it('HARDWARE contains exactly the interfaces that control a BMC', () => {
-  const ofBmcs = (['ipmi', 'redfish'] as const).flatMap((type) =>
+  const ofBmcs = (['ipmi', 'intel-ipmi', 'redfish', 'idrac'] as const).flatMap((type) =>
     INTERFACE_KINDS.flatMap((kind) =>
       HARDWARE_TYPES[type]![kind].filter((name) => Object.hasOwn(INTERFACES[kind], name))
         // Machines without a BMC have the others too.
         .filter((name) => !HARDWARE_TYPES['manual-management']![kind].includes(name))
-        // Consoles of Redfish machines are those of IPMI.
+        // Consoles of Redfish machines are those of IPMI, and makers' types have most interfaces of the standard's.
         .filter((name) => type === 'ipmi' || name !== 'ipmitool-socat')
+        .filter((name) => !['intel-ipmi', 'idrac'].includes(type) || /^(?:idrac|intel)-/.test(name))
         .map((name) => `${type} ${kind} ${name}`),
     ),
   );

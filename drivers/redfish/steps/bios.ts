@@ -1,7 +1,17 @@
 /** BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and stored in the database. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
-import { RedfishError, actionOf, isStatus, patchResource, readLinked, type RedfishResource } from '../../../wire/redfish';
+import {
+  RedfishError,
+  actionOf,
+  isStatus,
+  patchResource,
+  readLinked,
+  readResource,
+  type RedfishAnswer,
+  type RedfishResource,
+  type SendRedfishRequest,
+} from '../../../wire/redfish';
 import { done, type BiosInterface, type BiosSetting, type Outcome, type Step, type StepKind, type Task } from '../../interfaces';
 import { afterRestart, appliedAt, applyTime, progressBefore, restart, settingsErrors, waiting, type BootSeen } from './after-restart';
 import { attributeRegistry } from './bios-registry';
@@ -15,10 +25,20 @@ interface RequestedSettings extends BootSeen {
   readonly reboot_requested: true;
   /** Absent: factory defaults. */
   readonly requested_bios_attrs?: Attributes;
+  /** Where the service says what becomes of the settings. */
+  readonly job?: string | undefined;
   /** When the BIOS last applied settings before this request. */
   readonly settings_time: string | null;
 }
 const requested = ({ node }: Task): RequestedSettings | undefined => node.driver_internal_info[STATE] as RequestedSettings | undefined;
+
+/** What the BMCs of a maker need for BIOS settings beside the standard's requests. */
+interface BiosMaker {
+  /** Removes what makes the service refuse settings. @returns whether the request may succeed now */
+  readonly unblock?: (task: Task, system: SystemView, error: RedfishError) => Promise<boolean>;
+  /** Why the job that applies the settings will not do so, whatever its state. Undefined: it may. @throws RedfishError */
+  readonly hopeless?: (ask: SendRedfishRequest, job: string) => Promise<string | undefined>;
+}
 
 /** The Bios resource with its system. */
 interface BiosView {
@@ -55,7 +75,16 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
     return settingsOf(attributesOf(bios.body), await attributeRegistry(task, system, bios.body));
   });
 
-async function apply(task: Task, settings: unknown): Promise<Outcome> {
+/** Sends settings; once more if the maker's obstacle to them is gone. */
+async function sendSettings(task: Task, { unblock }: BiosMaker, { system, settings }: BiosView, body: object): Promise<RedfishAnswer> {
+  try {
+    return await patchResource(system.ask, settings, body);
+  } catch (error) {
+    if (!isStatus(error) || !(await unblock?.(task, system, error))) throw error;
+    return patchResource(system.ask, await readResource(system.ask, settings.path), body);
+  }
+}
+async function apply(task: Task, maker: BiosMaker, settings: unknown): Promise<Outcome> {
   const values = namedValues(settings);
   return onBios(task, APPLYING, async (view) => {
     const { uuid } = task.node;
@@ -78,11 +107,12 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
       return done;
     }
     const body = { Attributes: attributes, '@Redfish.SettingsApplyTime': applyTime(view.bios.body) };
-    await patchResource(view.system.ask, view.settings, body);
+    const answer = await sendSettings(task, maker, view, body);
     await tryToSave(task);
     const state: RequestedSettings = {
       reboot_requested: true,
       requested_bios_attrs: readable(attributes, registry),
+      job: answer.location,
       settings_time: appliedAt(view.bios.body),
       ...progressBefore(view.system),
     };
@@ -120,7 +150,7 @@ async function tryToSave(task: Task): Promise<void> {
 }
 
 /** Polls after the restart: checks that the machine has started, and that the settings are in effect. */
-async function poll(task: Task): Promise<Outcome> {
+async function poll(task: Task, { hopeless }: BiosMaker): Promise<Outcome> {
   const state = requested(task);
   if (!state) return done;
   const outcome = await afterRestart(task, STATE, state, 'BIOS apply_configuration', async () => {
@@ -128,11 +158,12 @@ async function poll(task: Task): Promise<Outcome> {
     if (!view) return undefined;
     const left = unapplied(state.requested_bios_attrs ?? {}, currentOf(view), pendingOf(view));
     const isNothing = Object.keys(left).length === 0;
+    const reason = isNothing || state.job === undefined ? undefined : await hopeless?.(view.system.ask, state.job);
     return {
       system: view.system,
       isApplied: state.requested_bios_attrs !== undefined && isNothing,
       left: isNothing ? undefined : `Attributes ${repr(left)} are not updated.`,
-      errors: isNothing ? [] : settingsErrors(view.bios.body, state.settings_time),
+      errors: isNothing ? [] : [...settingsErrors(view.bios.body, state.settings_time), ...(reason === undefined ? [] : [reason])],
     };
   });
   if (outcome.kind === 'done') await tryToSave(task);
@@ -141,15 +172,17 @@ async function poll(task: Task): Promise<Outcome> {
 
 /** Runs only on request. Service and cleaning need no ramdisk for it. */
 const onRequest: Readonly<Partial<Record<StepKind, number>>> = { clean: 0, deploy: 0, service: 0 };
-const rebooting = {
-  priority: onRequest,
-  requiresRamdisk: false,
-  resumable: true,
-  poll,
-  pollAtHeartbeat: true,
-} as const satisfies Partial<Step>;
+const rebooting = (maker: BiosMaker) =>
+  ({
+    priority: onRequest,
+    requiresRamdisk: false,
+    resumable: true,
+    poll: (task: Task) => poll(task, maker),
+    pollAtHeartbeat: true,
+  }) as const satisfies Partial<Step>;
 
-export const redfishBios: BiosInterface = {
+/** The BIOS interface of machines whose BMCs need this beside the standard's requests. */
+export const biosBy = (maker: BiosMaker): BiosInterface => ({
   properties: REDFISH_PROPERTIES,
   validate: async (task) => {
     await redfishSystem(task);
@@ -157,12 +190,13 @@ export const redfishBios: BiosInterface = {
   settings: settingsNow,
   steps: [
     {
-      ...rebooting,
+      ...rebooting(maker),
       step: 'apply_configuration',
       args: { settings: { description: 'A list of BIOS settings to be applied', required: true, type: 'list' } },
       checkArguments: ({ settings }) => void namedValues(settings),
-      run: (task, { settings }) => apply(task, settings),
+      run: (task, { settings }) => apply(task, maker, settings),
     },
-    { ...rebooting, step: 'factory_reset', run: reset },
+    { ...rebooting(maker), step: 'factory_reset', run: reset },
   ],
-};
+});
+export const redfishBios: BiosInterface = biosBy({});

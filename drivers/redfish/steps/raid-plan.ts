@@ -224,3 +224,11 @@ export function planVolumes(requests: readonly RequestedDisk[], drives: readonly
   for (const disk of requests) if (hasDrives(disk) && disk.size_gb === 'MAX') placeNamed(disk);
   return placed;
 }
+
+/** The volumes on the same drives, which have other sizes now. A volume that they no longer hold becomes as large as they are. */
+export const fitted = (volumes: readonly PlannedVolume[], drives: readonly Drive[]): readonly PlannedVolume[] =>
+  volumes.map((volume) => {
+    const now = volume.drives.map((drive) => drives.find(({ path }) => path === drive.path) ?? drive);
+    const most = capacity(levelOf(volume.request.raid_level), now, new Map(now.map(({ path, bytes }) => [path, bytes])));
+    return { ...volume, drives: now, bytes: volume.bytes === 'MAX' ? 'MAX' : Math.min(volume.bytes, most) };
+  });

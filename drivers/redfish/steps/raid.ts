@@ -3,13 +3,37 @@ import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
 import { RedfishError, isStatus, isUnseen, linkKey, startedTask, type RedfishAnswer, type SendRedfishRequest } from '../../../wire/redfish';
 import { readTaskOrJob } from '../jobs';
-import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
+import { done, failed, type Outcome, type RaidInterface, type Step, type StepKind, type Task } from '../../interfaces';
 import { logicalDisks } from '../../agent/raid';
 import { hasAgent, isAgentBack, rebootForStep } from '../../common/reboot-step';
 import { requestedDisks, checkRequestedDisks, checkInterfaceTypes } from './requested-disks';
-import { planVolumes, type PlannedVolume } from './raid-plan';
+import { fitted, planVolumes, type Drive, type PlannedVolume } from './raid-plan';
 import { drivesOf, existingVolumes, raidConfigOf, storagesOf, type ApplyTime, type Storage, type Volume } from './storage';
-import { REDFISH_PROPERTIES, onSystem, redfishRequester, redfishFault, redfishSystem, systemOf } from '../target';
+import { REDFISH_PROPERTIES, onSystem, redfishRequester, redfishFault, redfishSystem, systemOf, type SystemView } from '../target';
+
+/** Work that a controller needs beside the standard's requests. */
+export interface RaidFollowUp {
+  readonly monitors: readonly string[];
+  /** `due`: the machine must be restarted. `begun`: the service restarts it. */
+  readonly restart?: 'due' | 'begun' | undefined;
+}
+/** What the RAID controllers of a maker need beside the standard's requests. */
+interface RaidMaker {
+  /** Waits until the service takes requests for volumes. */
+  readonly prepare?: (task: Task, system: SystemView) => Promise<void>;
+  /** Makes drives usable for RAID. @returns whether any were not, whose sizes must be read again */
+  readonly convert?: (task: Task, system: SystemView, drives: readonly Drive[]) => Promise<boolean>;
+  /** What follows the deletion of volumes, in this order. */
+  readonly afterDeletion?: readonly ((task: Task, system: SystemView) => Promise<RaidFollowUp>)[];
+  /** Milliseconds after a request during which its task may not be found yet. */
+  readonly appearsMs?: number;
+  /** Milliseconds between two requests that start tasks. */
+  readonly pauseMs?: number;
+  /** Cleaning needs no ramdisk for the steps. */
+  readonly withoutRamdisk?: true;
+  /** The kinds of steps that delete the volumes. */
+  readonly deletesIn?: readonly StepKind[];
+}
 
 const APPLY_TIME = '@Redfish.OperationApplyTime';
 /** A request to the service, ready to be sent. */
@@ -35,6 +59,10 @@ interface Work {
   readonly rebooted?: boolean;
   /** Accepted requests of which no task shows the end: the volumes show it. */
   readonly unseen?: readonly PendingRequest[];
+  /** When the last request was sent that started a task, in milliseconds since the epoch. */
+  readonly sent_at?: number;
+  /** How many of the maker's follow-ups of the deletion have been begun. */
+  readonly followed?: number;
   /** To be created after the deletion. */
   readonly then_create?: Selection;
   /** Paths of the volumes that existed before. */
@@ -67,15 +95,25 @@ function grouped(requests: readonly (readonly [string, PendingRequest])[]): Work
  */
 async function creation(
   task: Task,
-  ask: SendRedfishRequest,
-  storages: readonly Storage[],
+  { convert }: RaidMaker,
+  system: SystemView,
   { root, others }: Selection,
-  deletes = false,
+  { deletes = false } = {},
 ): Promise<Work> {
+  const { ask } = system;
+  const storages = await storagesOf(system);
   const known = await existingVolumes(ask, storages);
-  const drives = await drivesOf(ask, storages, deletes ? [] : known.filter(isRaid));
-  const planned = planVolumes(requestedDisks(task.node.target_raid_config), drives);
-  const selected = planned.filter(({ request }) => (request.is_root_volume ? root : others));
+  const staying = deletes ? [] : known.filter(isRaid);
+  const planned = planVolumes(requestedDisks(task.node.target_raid_config), await drivesOf(ask, storages, staying));
+  let selected: readonly PlannedVolume[] = planned.filter(({ request }) => (request.is_root_volume ? root : others));
+  const converts =
+    !deletes &&
+    (await convert?.(
+      task,
+      system,
+      selected.flatMap(({ drives }) => drives),
+    ));
+  if (converts) selected = fitted(selected, await drivesOf(ask, storages, staying));
   const requests = selected.map((volume): readonly [string, PendingRequest] => {
     const owner = storages.find(({ id }) => id === volume.drives[0]!.controller)!.volumes!;
     return [volume.drives[0]!.controller, { method: 'POST', path: owner.path, body: applied(newVolume(volume), owner.applyTime) }];
@@ -100,11 +138,27 @@ function takenAs(answer: RedfishAnswer): Sent {
   const monitor = startedTask(answer);
   return monitor === undefined ? (isUnseen(answer) ? 'unseen' : 'over') : { monitor };
 }
+/** Characters that every controller accepts as the name of a volume. */
+const NAME_CHARACTERS = 15;
+/** The request with a shorter name; undefined: its name is not long. */
+function renamed({ method, body }: PendingRequest): JsonObject | undefined {
+  const name = method === 'POST' ? body?.['Name'] : undefined;
+  return typeof name === 'string' && name.length > NAME_CHARACTERS ? { ...body, Name: name.slice(0, NAME_CHARACTERS) } : undefined;
+}
 /** Sends a request. A volume that is gone needs no deletion. */
-async function send(ask: SendRedfishRequest, { method, path, body }: PendingRequest): Promise<Sent> {
+async function send(task: Task, ask: SendRedfishRequest, request: PendingRequest): Promise<Sent> {
+  const { method, path, body } = request;
   try {
     return takenAs(await ask(method, path, body === undefined ? {} : { body }));
   } catch (error) {
+    const shorter = isStatus(error, 400) ? renamed(request) : undefined;
+    if (shorter) {
+      const taken = await ask(method, path, { body: shorter }).then(takenAs, () => {
+        throw error;
+      });
+      task.log.warn('The controller accepts shorter names of volumes only', { name: shorter['Name'] });
+      return taken;
+    }
     if (method !== 'DELETE' || !isStatus(error)) throw error;
     if (error.status === 404) return 'over';
     // Some services (Dell) offer an apply time, and refuse it here.
@@ -114,19 +168,22 @@ async function send(ask: SendRedfishRequest, { method, path, body }: PendingRequ
 }
 
 /** Sends each controller its requests, up to the first that starts a task. Each accepted request is saved at once. */
-async function sendPending(task: Task, ask: SendRedfishRequest, from: Work): Promise<Work> {
+async function sendPending(task: Task, { pauseMs = 0 }: RaidMaker, ask: SendRedfishRequest, from: Work): Promise<Work> {
   let work = from;
+  const pause = (from.sent_at ?? 0) + pauseMs - task.clock.now();
+  if (pause > 0) await task.clock.sleep(Math.min(pause, pauseMs), task.signal);
   for (const controller of Object.keys(from.pending))
     for (let busy = false; !busy;) {
       const [request, ...rest] = work.pending[controller] ?? [];
       if (!request) break;
-      const sent = await send(ask, request);
+      const sent = await send(task, ask, request);
       busy = sent !== 'over';
       work = {
         ...work,
         pending: { ...work.pending, [controller]: rest },
         ...(sent === 'unseen' ? { unseen: [...(work.unseen ?? []), request] } : {}),
         ...(typeof sent === 'object' ? { task_monitor_uri: [...work.task_monitor_uri, sent.monitor] } : {}),
+        ...(busy ? { sent_at: task.clock.now() } : {}),
         ...(busy && !isImmediate(request) ? { reboot: true } : {}),
       };
       await save(task, work);
@@ -158,14 +215,17 @@ async function tryRefreshing(task: Task): Promise<void> {
 
 /** The tasks that still run, or the failure of one. */
 async function runningTasks(
+  { clock }: Task,
+  { appearsMs = 0 }: RaidMaker,
   ask: SendRedfishRequest,
-  { task_monitor_uri: monitors }: Work,
+  { task_monitor_uri: monitors, sent_at: sent = 0 }: Work,
 ): Promise<readonly string[] | { readonly failure: string }> {
   const running: string[] = [];
   for (const monitor of monitors) {
     const current = await readTaskOrJob(ask, monitor);
     if (current.kind === 'failed') return { failure: `task ${monitor} ended as ${current.state ?? 'failed'}: ${current.messages}` };
-    if (current.kind === 'running') running.push(monitor);
+    const appears = current.kind === 'gone' && clock.now() < sent + appearsMs;
+    if (current.kind === 'running' || appears) running.push(monitor);
   }
   return running;
 }
@@ -198,8 +258,27 @@ async function stillUnseen(task: Task, { unseen = [], known }: Work): Promise<re
   );
 }
 
+/** Begins what follows a deletion. Throws RedfishError, Fault. */
+async function follow(task: Task, begin: NonNullable<RaidMaker['afterDeletion']>[number], before: Work): Promise<Work> {
+  const { monitors, restart } = await begin(task, await systemOf(task));
+  const work: Work = {
+    ...before,
+    followed: (before.followed ?? 0) + 1,
+    task_monitor_uri: monitors,
+    ...(monitors.length > 0 ? { sent_at: task.clock.now() } : {}),
+    ...(restart === 'due' ? { reboot: true } : {}),
+    ...(restart === 'begun' ? { rebooted: true } : {}),
+  };
+  await save(task, work);
+  if (restart === 'begun' && hasAgent(task)) {
+    await task.driver.boot.prepareRamdisk(task, {});
+    await task.saveInternal({ agent_url: undefined });
+  }
+  return work;
+}
+
 /** Continues the work on the node as far as possible now. Throws RedfishError, Fault. */
-async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promise<Outcome> {
+async function advance(task: Task, maker: RaidMaker, ask: SendRedfishRequest, begun: Work): Promise<Outcome> {
   let work = begun;
   for (;;) {
     if (work.reboot) {
@@ -208,7 +287,7 @@ async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promis
       await save(task, work);
       return waiting(task, work, false);
     }
-    const running = await runningTasks(ask, work);
+    const running = await runningTasks(task, maker, ask, work);
     if ('failure' in running) {
       await save(task, undefined);
       await tryRefreshing(task);
@@ -226,10 +305,11 @@ async function advance(task: Task, ask: SendRedfishRequest, begun: Work): Promis
       await save(task, work);
     }
     if (unseen.length > 0) return waiting(task, work, true);
-    if (hasPending(work)) work = await sendPending(task, ask, work);
+    const following = work.operation === 'delete' ? maker.afterDeletion?.[work.followed ?? 0] : undefined;
+    if (hasPending(work)) work = await sendPending(task, maker, ask, work);
+    else if (following) work = await follow(task, following, work);
     else if (work.then_create) {
-      const system = await systemOf(task);
-      const next = await creation(task, system.ask, await storagesOf(system), work.then_create);
+      const next = await creation(task, maker, await systemOf(task), work.then_create);
       work = { ...next, rebooted: work.rebooted ?? false };
       await save(task, work);
     } else if (work.rebooted && hasAgent(task) && !isAgentBack(task)) return waiting(task, work, true);
@@ -245,43 +325,46 @@ const CREATING = 'Redfish RAID create configuration';
 const DELETING = 'Redfish RAID delete configuration';
 
 /** Begins the work, or continues the work of a conductor that died. */
-const begin = (
-  task: Task,
-  doing: string,
-  make: (ask: SendRedfishRequest, storages: readonly Storage[]) => Promise<Work>,
-): Promise<Outcome> =>
+const begin = (task: Task, maker: RaidMaker, doing: string, make: (system: SystemView) => Promise<Work>): Promise<Outcome> =>
   onSystem(task, doing, async (system) => {
-    const storages = await storagesOf(system);
+    await maker.prepare?.(task, system);
     const before = workOf(task);
-    const work = before ? await withoutAccepted(system.ask, storages, before) : await make(system.ask, storages);
+    const work = before ? await withoutAccepted(system.ask, await storagesOf(system), before) : await make(system);
     await save(task, work);
     try {
-      return await advance(task, system.ask, work);
+      return await advance(task, maker, system.ask, work);
     } catch (error) {
       if (error instanceof RedfishError) await tryRefreshing(task);
       throw error;
     }
   });
-async function create(task: Task, config: unknown, args: JsonObject, defaults: { readonly others: boolean }): Promise<Outcome> {
+const deleting = async (system: SystemView): Promise<Work> => deletion(await existingVolumes(system.ask, await storagesOf(system)));
+async function create(
+  task: Task,
+  maker: RaidMaker,
+  config: unknown,
+  args: JsonObject,
+  defaults: { readonly others: boolean },
+): Promise<Outcome> {
   checkRequestedDisks(task.node.uuid, requestedDisks(config));
   const selection: Selection = {
     root: args['create_root_volume'] !== false,
     others: args['create_nonroot_volumes'] === undefined ? defaults.others : args['create_nonroot_volumes'] === true,
   };
-  return begin(task, CREATING, async (ask, storages) => {
-    if (args['delete_existing'] !== true) return creation(task, ask, storages, selection);
+  return begin(task, maker, CREATING, async (system) => {
+    if (args['delete_existing'] !== true) return creation(task, maker, system, selection);
     // If the new volumes are not possible, nothing is deleted.
-    await creation(task, ask, storages, selection, true);
-    return { ...deletion(await existingVolumes(ask, storages)), then_create: selection };
+    await creation(task, maker, system, selection, { deletes: true });
+    return { ...(await deleting(system)), then_create: selection };
   });
 }
 
 /** Polls the work. A service that cannot be read now is polled again later. */
-async function poll(task: Task): Promise<Outcome> {
+async function poll(task: Task, maker: RaidMaker): Promise<Outcome> {
   const work = workOf(task);
   if (!work) return done;
   try {
-    return await advance(task, redfishRequester(task, (await redfishSystem(task)).target), work);
+    return await advance(task, maker, redfishRequester(task, (await redfishSystem(task)).target), work);
   } catch (error) {
     const unreachable = error instanceof RedfishError && ['unreachable', 'untrusted', 'interrupted'].includes(error.kind);
     if (!unreachable && !isStatus(error, 401, 429, 500, 502, 503, 504))
@@ -292,21 +375,14 @@ async function poll(task: Task): Promise<Outcome> {
 }
 
 const flag = (description: string) => ({ description, required: false, type: 'boolean' }) as const;
-const resumed = { resumable: true, poll, pollAtHeartbeat: true } as const satisfies Partial<Step>;
 
-export const redfishRaid: RaidInterface = {
-  properties: REDFISH_PROPERTIES,
-  validate: async ({ node: { target_raid_config: target } }) => {
-    if (Object.keys(target).length === 0) return;
-    logicalDisks(target);
-    checkInterfaceTypes(target);
-  },
-  validateConfig: async (_, config) => checkInterfaceTypes(config),
-  currentConfig: (task) =>
-    onSystem(task, undefined, async (system) => raidConfigOf(task, await existingVolumes(system.ask, await storagesOf(system)))),
-  steps: [
+const stepsOf = (maker: RaidMaker): readonly Step[] => {
+  const resumed = { resumable: true, poll: (task: Task) => poll(task, maker), pollAtHeartbeat: true } as const satisfies Partial<Step>;
+  const inCleaning = maker.withoutRamdisk ? { ...resumed, requiresRamdisk: false } : resumed;
+  const { deletesIn = ['clean', 'deploy', 'service'] } = maker;
+  return [
     {
-      ...resumed,
+      ...inCleaning,
       step: 'create_configuration',
       priority: { clean: 0 },
       args: {
@@ -320,7 +396,7 @@ export const redfishRaid: RaidInterface = {
         const { uuid, target_raid_config: target } = task.node;
         if (Object.keys(target).length === 0)
           throw new Fault('MissingParameterValue', { message: `Node ${uuid} has no target RAID configuration.` });
-        return create(task, target, args, { others: true });
+        return create(task, maker, target, args, { others: true });
       },
     },
     {
@@ -343,14 +419,29 @@ export const redfishRaid: RaidInterface = {
       run: async (task, { raid_config: config, ...args }) => {
         requestedDisks(config);
         await task.save({ target_raid_config: config as JsonObject });
-        return create(task, config, args, { others: false });
+        return create(task, maker, config, args, { others: false });
       },
     },
-    {
-      ...resumed,
+    ...deletesIn.map((kind): Step => ({
+      ...(kind === 'clean' ? inCleaning : resumed),
       step: 'delete_configuration',
-      priority: { clean: 0, deploy: 0, service: 0 },
-      run: (task) => begin(task, DELETING, async (ask, storages) => deletion(await existingVolumes(ask, storages))),
-    },
-  ],
+      priority: { [kind]: 0 },
+      run: (task) => begin(task, maker, DELETING, deleting),
+    })),
+  ];
 };
+
+/** The RAID interface of machines whose controllers need this beside the standard's requests. */
+export const raidBy = (maker: RaidMaker): RaidInterface => ({
+  properties: REDFISH_PROPERTIES,
+  validate: async ({ node: { target_raid_config: target } }) => {
+    if (Object.keys(target).length === 0) return;
+    logicalDisks(target);
+    checkInterfaceTypes(target);
+  },
+  validateConfig: async (_, config) => checkInterfaceTypes(config),
+  currentConfig: (task) =>
+    onSystem(task, undefined, async (system) => raidConfigOf(task, await existingVolumes(system.ask, await storagesOf(system)))),
+  steps: stepsOf(maker),
+});
+export const redfishRaid: RaidInterface = raidBy({});

@@ -31,6 +31,8 @@ interface Volumes {
 }
 export interface Storage {
   readonly id: string;
+  /** Its first controller; undefined: it has none. */
+  readonly controller: RedfishResource | undefined;
   /** The controller supports RAID, or does not report its levels. */
   readonly makesRaid: boolean;
   readonly resource: RedfishResource;
@@ -40,12 +42,17 @@ export interface Storage {
 
 const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? withoutEndSlashes(path).split('/').at(-1)!;
 
-/** Whether the RAID types of the first controller include a RAID level. Without a list of types it counts as capable. */
-async function makesRaid(ask: SendRedfishRequest, storage: RedfishResource): Promise<boolean> {
+/** The first controller: a resource, or with older schemas a part of the storage itself, whose path it then has. */
+async function controllerOf(ask: SendRedfishRequest, storage: RedfishResource): Promise<RedfishResource | undefined> {
   const path = linkOf(member(storage.body, 'Controllers'));
   const [first] = path === undefined ? [] : await unlessMissing(memberPaths(ask, path), []);
-  const controller = first === undefined ? listOf(member(storage.body, 'StorageControllers'))[0] : (await readResource(ask, first)).body;
-  const types = textsOf(member(controller, 'SupportedRAIDTypes'));
+  if (first !== undefined) return readResource(ask, first);
+  const [part] = listOf(member(storage.body, 'StorageControllers'));
+  return part === undefined ? undefined : { ...storage, body: part };
+}
+/** Whether the RAID types of the controller include a RAID level. Without a list of types it counts as capable. */
+function makesRaid(controller: RedfishResource | undefined): boolean {
+  const types = textsOf(member(controller?.body, 'SupportedRAIDTypes'));
   return types === undefined || types.some((type) => /^RAID\d/.test(type));
 }
 async function unlessMissing<T>(work: Promise<T>, otherwise: T): Promise<T> {
@@ -69,8 +76,10 @@ const MAX_STORAGES = 64;
 export async function storagesOf({ ask, ...system }: SystemView): Promise<readonly Storage[]> {
   const resources = (await linkedCollection(ask, system, 'Storage')) ?? [];
   const storages: Storage[] = [];
-  for (const resource of resources.slice(0, MAX_STORAGES))
-    storages.push({ id: idOf(resource), resource, makesRaid: await makesRaid(ask, resource), volumes: await volumesOf(ask, resource) });
+  for (const resource of resources.slice(0, MAX_STORAGES)) {
+    const controller = await controllerOf(ask, resource);
+    storages.push({ id: idOf(resource), resource, controller, makesRaid: makesRaid(controller), volumes: await volumesOf(ask, resource) });
+  }
   return storages;
 }
 

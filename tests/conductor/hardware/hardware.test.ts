@@ -109,24 +109,24 @@ describe('what Ironic has and this program has not', () => {
   it('is left out, with a warning that says what happens to the nodes', () => {
     const warnings: string[] = [];
     const hardware = made(
-      { 'DEFAULT.enabled_hardware_types': ['idrac', 'test-hardware', 'ilo5'], 'DEFAULT.default_boot_interface': 'ilo-ipxe' },
+      { 'DEFAULT.enabled_hardware_types': ['snmp', 'test-hardware', 'ilo5'], 'DEFAULT.default_boot_interface': 'ilo-ipxe' },
       warnings,
     );
     expect(Object.keys(hardware.enabled)).toEqual(['test-hardware']);
     expect(hardware.enabled['test-hardware']!.defaults.boot).toBe('test');
     expect(warnings).toEqual([
       expect.stringMatching(
-        /enabled_hardware_types: not available: idrac, ilo5: nodes .* until they get another driver \(of test-hardware\)$/,
+        /enabled_hardware_types: not available: snmp \(use ipmi or redfish, or manual-management\), ilo5 \(use redfish\): nodes .* until they get another driver \(of test-hardware\)$/,
       ),
       expect.stringMatching(
-        /^\[DEFAULT\]default_boot_interface = ilo-ipxe: not available: nodes that do not set one get the first .*\(test, other\)/,
+        /^\[DEFAULT\]default_boot_interface = ilo-ipxe \(use ipxe\): not available: nodes that do not set one get the first .*\(test, other\)/,
       ),
     ]);
   });
   it.each<[Parameters<typeof conductorOptions>[0], RegExp]>([
     [
-      { 'DEFAULT.enabled_hardware_types': ['idrac', 'ilo'] },
-      /^\[DEFAULT\]enabled_hardware_types: unknown hardware types: idrac, ilo; there are/,
+      { 'DEFAULT.enabled_hardware_types': ['irmc', 'ilo'] },
+      /^\[DEFAULT\]enabled_hardware_types: unknown hardware types: irmc \(use redfish\), ilo \(use redfish\); there are/,
     ],
     [{ 'DEFAULT.enabled_hardware_types': ['test-hardware', 'redfihs'] }, /unknown hardware types: redfihs; there are/],
     [{ 'DEFAULT.default_network_interface': 'ucsm' }, /^\[DEFAULT\]default_network_interface = ucsm: not available: choose from/],
@@ -137,7 +137,7 @@ describe('what Ironic has and this program has not', () => {
     const options = {
       'DEFAULT.enabled_hardware_types': ['test-hardware'],
       'DEFAULT.enabled_boot_interfaces': ['iscsi'],
-      'DEFAULT.enabled_power_interfaces': ['idrac-redfish'],
+      'DEFAULT.enabled_power_interfaces': ['irmc'],
       'DEFAULT.default_raid_interface': 'nope',
     };
     expect(() => made(options)).toThrow(

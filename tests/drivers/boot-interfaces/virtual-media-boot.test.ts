@@ -435,14 +435,14 @@ describe('[redfish]use_swift', () => {
     const boot = `/v1/AUTH_p/c/boot-${NODE_UUID}.iso`;
     const parameters = `/v1/AUTH_p/c/parameters-${NODE_UUID}.img`;
     expect([...objects].filter(([path]) => path !== '/v1/AUTH_p/c')).toEqual([
-      [parameters, `${MEDIUM} for 900 s`],
       [boot, `${MEDIUM} for 900 s`],
+      [parameters, `${MEDIUM} for 900 s`],
     ]);
     const expires = Math.floor(task.clock.now() / 1000) + 900;
     const ends = `temp_url_expires=${expires}&filename=boot-${NODE_UUID}.iso`;
     expect(String(imageOf('Cd'))).toMatch(new RegExp(`^${url}${boot}\\?temp_url_sig=[0-9a-f]{64}&${ends}$`));
     expect(String(imageOf('Usb'))).toMatch(new RegExp(`^${url}${parameters}\\?`));
-    expect(requests.filter((line) => line.startsWith('GET'))).toEqual(['GET /media/TOKEN/parameters.img', 'GET /media/TOKEN/boot.iso']);
+    expect(requests.filter((line) => line.startsWith('GET'))).toEqual(['GET /media/TOKEN/boot.iso', 'GET /media/TOKEN/parameters.img']);
     await redfishVirtualMediaBoot.cleanUpRamdisk(task);
     expect([...objects.keys()]).toEqual(['/v1/AUTH_p/c']);
   });

@@ -69,7 +69,7 @@ const SITES: Readonly<Record<string, Site>> = {
     heading: 'From a metal3 configuration',
     variables: { ...here, OS_DEFAULT__MY_IP: '127.0.0.1' },
     refusal: '[database]connection must be a postgresql:// URL, not sqlite://',
-    drivers: ['fake-hardware', 'ipmi', 'manual-management', 'redfish'],
+    drivers: ['fake-hardware', 'idrac', 'ipmi', 'manual-management', 'redfish'],
     options: {
       'DEFAULT.enabled_boot_interfaces': ['ipxe', 'pxe', 'fake', 'redfish-virtual-media', 'idrac-redfish-virtual-media', 'redfish-https'],
       'conductor.verify_step_priority_override': { 'management.clear_job_queue': '90' },

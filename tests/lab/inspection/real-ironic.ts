@@ -26,20 +26,20 @@ export type Settings = Readonly<Record<string, Readonly<Record<string, string>>>
 
 /** The values of its options `enabled_…`. */
 export const ENABLED = {
-  hardware_types: 'fake-hardware,ipmi,redfish,manual-management',
-  bios_interfaces: 'no-bios,fake,redfish',
-  boot_interfaces: 'fake,ipxe,pxe,http-ipxe,redfish-virtual-media',
+  hardware_types: 'fake-hardware,ipmi,intel-ipmi,redfish,idrac,manual-management',
+  bios_interfaces: 'no-bios,fake,redfish,idrac-redfish',
+  boot_interfaces: 'fake,ipxe,pxe,http-ipxe,redfish-virtual-media,idrac-redfish-virtual-media',
   console_interfaces: 'no-console,fake',
   deploy_interfaces: 'fake,direct,ramdisk,custom-agent,noop',
   firmware_interfaces: 'no-firmware,fake,redfish',
-  inspect_interfaces: 'no-inspect,fake,agent,redfish',
-  management_interfaces: 'fake,ipmitool,redfish,noop',
+  inspect_interfaces: 'no-inspect,fake,agent,redfish,idrac-redfish',
+  management_interfaces: 'fake,ipmitool,intel-ipmitool,redfish,idrac-redfish,noop',
   network_interfaces: 'noop',
-  power_interfaces: 'fake,ipmitool,redfish,agent',
-  raid_interfaces: 'no-raid,fake,agent,redfish',
+  power_interfaces: 'fake,ipmitool,redfish,idrac-redfish,agent',
+  raid_interfaces: 'no-raid,fake,agent,redfish,idrac-redfish',
   rescue_interfaces: 'no-rescue,fake,agent',
   storage_interfaces: 'noop,fake',
-  vendor_interfaces: 'no-vendor,fake,ipmitool,redfish',
+  vendor_interfaces: 'no-vendor,fake,ipmitool,redfish,idrac-redfish',
 } as const;
 
 /**

@@ -1,17 +1,21 @@
 /** What the drivers answer about a node's settings, beside the real Ironic's answer about the same node. */
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { Options } from '../../../config/options';
 import { freePort } from '../../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { offeredSteps } from '../../../conductor/steps/steps';
 import { createHardware } from '../../../conductor/hardware/create-hardware';
 import { loadOptions } from '../../../config/load';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
-import type { Interface } from '../../../drivers/interfaces';
+import type { Driver, Interface } from '../../../drivers/interfaces';
 import { reasonOf } from '../../../model/errors';
 import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NodeRecord } from '../../../model/records';
 import { ENABLED, startRealIronic, type RealIronic } from '../../lab/inspection/real-ironic';
+import { programs } from '../../lab/support/venv';
 import { portRecord, testTask } from '../../support/task';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
@@ -164,6 +168,20 @@ const IPMI: Readonly<Record<string, JsonObject>> = {
   'valid booleans': { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: 'false' },
   'invalid booleans': { ipmi_force_boot_device: 'perhaps', ipmi_disable_boot_timeout: 'perhaps' },
 };
+/** `driver_info` of nodes of the type idrac. */
+const IDRAC: Readonly<Record<string, JsonObject>> = {
+  'an address': { redfish_address: 'https://192.0.2.7' },
+  'no address': {},
+  'an address of the times of WS-Man': { drac_address: '192.0.2.7', drac_username: 'root', drac_password: 'calvin' },
+  'a password': { redfish_address: 'https://192.0.2.7', redfish_username: 'root', redfish_password: 'calvin' },
+  'an unknown kind of login': { redfish_address: 'https://192.0.2.7', redfish_auth_type: 'digest' },
+};
+const idracCases = Object.fromEntries(
+  Object.entries(IDRAC).map(([name, info]): [string, Case] => [
+    `iDRAC: ${name}`,
+    { driver: 'idrac', interfaces: {}, node: { driver_info: info }, kinds: ['power', 'management', 'bios', 'inspect'] },
+  ]),
+);
 const ipmiCases = Object.fromEntries(
   Object.entries(IPMI).map(([name, info]): [string, Case] => [
     `IPMI: ${name}`,
@@ -173,6 +191,8 @@ const ipmiCases = Object.fromEntries(
 
 const CASES: Readonly<Record<string, Case>> = {
   ...ipmiCases,
+  ...idracCases,
+  'IPMI of Intel': { driver: 'intel-ipmi', interfaces: {}, node: { driver_info: bmc }, kinds: ['power', 'management'] },
   'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
   'interfaces no-…': {
     interfaces: {
@@ -288,8 +308,10 @@ it.each(Object.entries(CASES))(
   },
 );
 
+/** Keys of driver_info that Ironic does not have. */
+const OWN_KEYS: readonly string[] = ['cleaning_erase', 'deploy_kexec', 'opal_psids', 'resident_kexec'];
 /** Without redfish, some of whose interfaces are not implemented here. */
-it.each(['fake-hardware', 'ipmi', 'manual-management'])(
+it.each(['fake-hardware', 'ipmi', 'intel-ipmi', 'idrac', 'manual-management'])(
   'the hardware type %s has the same interfaces, default interfaces and driver_info keys as in the real Ironic',
   async (name) => {
     const lists = Object.entries(ENABLED).map(([kind, names]) => [`DEFAULT.enabled_${kind}`, names.split(',')] as const);
@@ -303,6 +325,46 @@ it.each(['fake-hardware', 'ipmi', 'manual-management'])(
     }
     const named = INTERFACES as Readonly<Record<InterfaceKind, Readonly<Record<string, Interface>>>>;
     const keys = INTERFACE_KINDS.flatMap((kind) => Object.keys(named[kind][chosen[kind]!]!.properties ?? {}));
-    expect([...new Set(keys)].sort()).toEqual(Object.keys(await call('GET', `/v1/drivers/${name}/properties`)).sort());
+    const known = [...new Set(keys)].filter((key) => !OWN_KEYS.includes(key));
+    expect(known.sort()).toEqual(Object.keys(await call('GET', `/v1/drivers/${name}/properties`)).sort());
   },
 );
+
+/** Interfaces of makers, and the steps of ours that Ironic does not have. */
+const OF_MAKERS: Readonly<Record<string, readonly string[]>> = {
+  'bios idrac-redfish': [],
+  'inspect idrac-redfish': [],
+  'management idrac-redfish': ['configure_network_adapters'],
+  'management intel-ipmitool': [],
+  'power idrac-redfish': [],
+  'raid idrac-redfish': [],
+  'vendor idrac-redfish': [],
+};
+it('the interfaces of makers have the same steps as in the real Ironic, with the same priorities and arguments', async () => {
+  const python = join(await programs('ironic', ['ironic==39.0.0']), 'python3');
+  const asking = promisify(execFile)(python, [join(__dirname, 'driver-steps.py')], { timeout: 120_000 });
+  asking.child.stdin!.end(JSON.stringify(Object.keys(OF_MAKERS)));
+  type Shown = { readonly kind: string; readonly step: string };
+  const theirs = JSON.parse((await asking).stdout) as Readonly<Record<string, readonly Shown[]>>;
+  const sorted = (steps: readonly Shown[]): readonly Shown[] =>
+    [...steps].sort((a, b) => `${a.kind} ${a.step}`.localeCompare(`${b.kind} ${b.step}`));
+  const named = INTERFACES as Readonly<Record<string, Readonly<Record<string, Interface>>>>;
+  for (const [key, additions] of Object.entries(OF_MAKERS)) {
+    const [kind, name] = key.split(' ') as [InterfaceKind, string];
+    const driver = { [kind]: named[kind]![name] } as unknown as Driver;
+    const ours = (['clean', 'deploy', 'verify', 'service'] as const).flatMap((of) =>
+      offeredSteps({ ...NO_STEPS, ...driver }, of)
+        .filter(({ step }) => !additions.includes(step))
+        .map(({ step, priority, argsinfo = null, requires_ramdisk = null, abortable = null }) => ({
+          kind: of,
+          step,
+          priority,
+          argsinfo,
+          requires_ramdisk,
+          abortable,
+        })),
+    );
+    expect([key, sorted(ours)]).toEqual([key, sorted(theirs[key]!)]);
+  }
+}, 180_000);
+const NO_STEPS = Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, {}])) as unknown as Driver;

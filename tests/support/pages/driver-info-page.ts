@@ -13,10 +13,13 @@ const TYPES = {
       'redfish_password=PASSWORD',
       'redfish_verify_ca=/etc/ssl/bmc-ca.pem',
     ],
-    notes: [],
+    notes: [
+      'Dell machines with the hardware type `idrac` have the same keys, and `vmedia_transport_protocol` for `idrac-redfish-virtual-media`.',
+      '',
+    ],
   },
   ipmi: {
-    title: 'IPMI (`ipmi`)',
+    title: 'IPMI (`ipmi`, `intel-ipmi`)',
     example: ['ipmi_address=192.0.2.10', 'ipmi_username=admin', 'ipmi_password=PASSWORD', 'ipmi_cipher_suite=17'],
     notes: [
       'No key selects workarounds (`-o` of ipmitool, `-W` of FreeIPMI), as in Ironic: the native client recognizes such BMCs by itself.',

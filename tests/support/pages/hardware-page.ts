@@ -12,7 +12,7 @@ type Counterpart = (typeof COUNTERPARTS)[number];
  */
 type Proof = string;
 export interface HardwareRow {
-  readonly type: 'ipmi' | 'redfish';
+  readonly type: 'ipmi' | 'intel-ipmi' | 'redfish' | 'idrac';
   readonly kind: string;
   readonly name: string;
   readonly feature: string;
@@ -29,6 +29,7 @@ const row = (type: HardwareRow['type'], kind: string, name: string, feature: str
 const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';
 const REFERENCE = 'reference/hardware/redfish.test.ts';
+const DELL = 'reference/hardware/idrac.test.ts';
 const END_TO_END_IPMI = 'lab/deployment/end-to-end-ipmi.test.ts';
 const END_TO_END_REDFISH = 'lab/deployment/end-to-end-redfish.test.ts';
 
@@ -213,6 +214,42 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish/vendor.test.ts: subscriptions' }),
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),
+
+  row('intel-ipmi', 'management', 'intel-ipmitool', 'configure_intel_speedselect', {
+    bent: 'drivers/ipmi/speed-select.test.ts: configure_intel_speedselect with %j',
+  }),
+  row('idrac', 'management', 'idrac-redfish', 'clear_job_queue', {
+    bent: 'drivers/idrac/management.test.ts: clear_job_queue deletes all jobs',
+    simulator: `${DELL}: both servers clear the job queue in cleaning`,
+  }),
+  row('idrac', 'management', 'idrac-redfish', 'reset_idrac, known_good_state', {
+    bent: 'drivers/idrac/management.test.ts: reset_idrac',
+    simulator: `${DELL}: both servers reset the iDRAC`,
+  }),
+  row('idrac', 'boot', 'idrac-redfish-virtual-media', 'the ramdisk from the virtual CD, of each generation', {
+    bent: 'drivers/idrac/boot.test.ts: inserts the ramdisk into the first slot, and makes the iDRAC boot it once, by its configuration',
+    simulator: `${DELL}: both servers make the iDRAC boot the virtual CD`,
+  }),
+  row('idrac', 'inspect', 'idrac-redfish', 'service tag, the card that boots, switches', {
+    bent: 'drivers/idrac/inspect.test.ts: the card that boots',
+    simulator: `${DELL}: both servers inspect the machine`,
+  }),
+  row('idrac', 'raid', 'idrac-redfish', 'drives outside of RAID, modes of controllers, foreign configurations', {
+    bent: 'drivers/idrac/raid.test.ts: delete_configuration',
+    simulator: `${DELL}: both servers create RAID volumes`,
+  }),
+  row('idrac', 'bios', 'idrac-redfish', 'settings in spite of an older job that waits', {
+    bent: 'drivers/idrac/bios.test.ts: an older job with BIOS settings that waits is deleted, and no other job',
+    simulator: `${DELL}: both servers apply BIOS settings`,
+  }),
+  ...(['power', 'vendor'] as const).map((kind) =>
+    row('idrac', kind, 'idrac-redfish', 'as `redfish`', {
+      bent: {
+        power: 'drivers/redfish/steps/management.test.ts: power',
+        vendor: 'drivers/redfish/vendor.test.ts: subscriptions',
+      }[kind],
+    }),
+  ),
 ];
 
 /** Vendors' own behaviour of BMCs, and how we handle it. */
@@ -238,7 +275,7 @@ const NOTES: readonly (readonly [string, string, string])[] = [
   [
     'Dell iDRAC 8, iDRAC 9 below 6.0, iDRAC 10',
     'boot another medium than the virtual CD',
-    'refuses `redfish-virtual-media`, as Ironic does',
+    'refuses `redfish-virtual-media`, as Ironic does; `idrac-redfish-virtual-media` works',
   ],
   ['some', 'show a medium for a while after its ejection', 'reads again'],
   ['Supermicro', 'show only the possible action of a virtual drive', 'reads the drive after each change'],
@@ -293,7 +330,12 @@ const NOTES: readonly (readonly [string, string, string])[] = [
   ['sushy-tools', 'fails (500) at Storage when none is configured', 'uses SimpleStorage'],
 ];
 
-const KINDS = { ipmi: 'IPMI (`ipmi`)', redfish: 'Redfish (`redfish`)' } as const;
+const KINDS = {
+  ipmi: 'IPMI (`ipmi`)',
+  'intel-ipmi': 'IPMI of Intel machines (`intel-ipmi`)',
+  redfish: 'Redfish (`redfish`)',
+  idrac: 'Redfish of Dell machines (`idrac`)',
+} as const;
 const link = (proof: Proof | undefined): string => {
   if (proof === undefined) return '';
   const [file] = proof.split(': ');
@@ -335,7 +377,13 @@ export function hardwarePage(): string {
     '- `discoverd`, tested with the real ironic-inspector 12.5 and with our own service ([discoverd.test.ts](../../tests/lab/inspection/discoverd.test.ts))',
     '',
     ...table('ipmi'),
+    'The other interfaces of `intel-ipmi` are those of `ipmi`.',
+    '',
+    ...table('intel-ipmi'),
     ...table('redfish'),
+    'The other interfaces of `idrac` are those of `redfish`: see [dell.md](../dell.md).',
+    '',
+    ...table('idrac'),
     '## Peculiarities of BMCs',
     '',
     'These peculiarities are known from reports; a test service reproduces each of them.',

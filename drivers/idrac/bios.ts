@@ -1,0 +1,40 @@
+/** BIOS settings of Dell machines: Redfish's, on an iDRAC whose job queue has none of its own that waits. */
+import { hasMessage, linkedCollection, member, textOf } from '../../wire/redfish';
+import { shortened } from '../../model/text';
+import type { BiosInterface } from '../interfaces';
+import { readTaskOrJob } from '../redfish/jobs';
+import { biosBy } from '../redfish/steps/bios';
+import { taskOfJob } from './jobs';
+import { callService, onManager } from './manager';
+
+/** Settings that a job waits to apply block others: the message in which the iDRAC says so. */
+const COMMITTED = 'SYS011';
+const BIOS_JOB = 'BIOSConfiguration';
+const WAITING: readonly unknown[] = ['Scheduled', 'New', 'ReadyForExecution'];
+const MAX_JOBS = 256;
+/** A job with this message stays as it is for ever ("initialization failure"). */
+const NEVER = /\bPR30$/;
+
+export const idracBios: BiosInterface = biosBy({
+  unblock: async (task, { ask }, error) => {
+    if (!hasMessage(error, COMMITTED)) return false;
+    return onManager(task, 'clear blocking jobs', async (manager) => {
+      const jobs = (await linkedCollection(ask, manager, 'Links', 'Oem', 'Dell', 'Jobs')) ?? [];
+      const blocking = jobs
+        .slice(-MAX_JOBS)
+        .filter(({ body }) => member(body, 'JobType') === BIOS_JOB && WAITING.includes(member(body, 'JobState')))
+        .flatMap(({ body }) => textOf(member(body, 'Id')) ?? []);
+      for (const job of blocking) {
+        task.log.warn('An older job with BIOS settings waits for a restart, and is deleted', { job });
+        await callService(ask, manager, '#DellJobService.DeleteJobQueue', { JobID: job });
+      }
+      return blocking.length > 0;
+    });
+  },
+  hopeless: async (ask, job) => {
+    const { kind, messages, messageIds, answer } = await readTaskOrJob(ask, taskOfJob(job));
+    const ofJob = ['MessageId', 'Message'].map((name) => textOf(member(answer?.body, 'Oem', 'Dell', name)));
+    if (kind !== 'failed' && ![...messageIds, ofJob[0] ?? ''].some((id) => NEVER.test(id))) return undefined;
+    return shortened(`The job ${job} says: ${messages || (ofJob[1] ?? kind)}`, 300);
+  },
+});
