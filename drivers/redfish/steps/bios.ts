@@ -1,12 +1,23 @@
 /** BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and stored in the database. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
-import { RedfishError, actionOf, isStatus, patchResource, readLinked, type RedfishResource } from '../../../wire/redfish';
+import type { JsonObject } from '../../../model/records';
+import {
+  RedfishError,
+  actionOf,
+  isStatus,
+  patchKept,
+  patchResource,
+  readLinked,
+  unkeptError,
+  type RedfishResource,
+} from '../../../wire/redfish';
 import { done, type BiosInterface, type BiosSetting, type Outcome, type Step, type StepKind, type Task } from '../../interfaces';
 import { afterRestart, appliedAt, applyTime, progressBefore, restart, settingsErrors, waiting, type BootSeen } from './after-restart';
 import { attributeRegistry } from './bios-registry';
 import { allInPlace, attributesOf, convertSettings, readable, settingsOf, unapplied, type Attributes } from './bios-settings';
 import { namedValues } from '../../common/named-values';
+import { identify } from '../makers';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, systemOf, type SystemView } from '../target';
 
 /** driver_internal_info: settings were sent, and take effect when the machine starts. */
@@ -55,6 +66,30 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
     return settingsOf(attributesOf(bios.body), await attributeRegistry(task, system, bios.body));
   });
 
+/**
+ * Writes settings for the next start, and reads the settings object again. A service that lists another value for one of them has not kept it.
+ * One that lists none may list only some, or none until the start.
+ */
+async function write(task: Task, { system, bios, settings }: BiosView, body: JsonObject, visible: Attributes): Promise<void> {
+  const { ask } = system;
+  if (settings === bios) {
+    await patchResource(ask, settings, body);
+    return;
+  }
+  const before = attributesOf(settings.body);
+  const kept = await patchKept(ask, settings, body, {
+    clock: task.clock,
+    signal: task.signal,
+    alsoAt: [bios.path],
+    tolerates: ({ property, found }) => {
+      const name = property.replace('Attributes/', '');
+      // Some services write a value in another form than the one that they take.
+      return !Object.hasOwn(visible, name) || found !== before[name];
+    },
+  });
+  if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
+}
+
 async function apply(task: Task, settings: unknown): Promise<Outcome> {
   const values = namedValues(settings);
   return onBios(task, APPLYING, async (view) => {
@@ -78,7 +113,7 @@ async function apply(task: Task, settings: unknown): Promise<Outcome> {
       return done;
     }
     const body = { Attributes: attributes, '@Redfish.SettingsApplyTime': applyTime(view.bios.body) };
-    await patchResource(view.system.ask, view.settings, body);
+    await write(task, view, body, readable(attributes, registry));
     await tryToSave(task);
     const state: RequestedSettings = {
       reboot_requested: true,
