@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { loadOptions } from '../config/load';
+import { makersOf, parseHabits, parsePersonalities, MAKERS_HELP } from './simulate-makers';
 import { systemClock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -19,6 +20,8 @@ import { checkQemu } from '../simulator/qemu/programs';
 import { serveRemote } from '../simulator/fleet/remote-control';
 import { signatureLists } from '../simulator/qemu/uefi-variables';
 import { completePausedResponses } from '../wire/http/paused-responses';
+import type { HabitName } from '../simulator/redfish/makers/habits';
+import type { PersonalityName } from '../simulator/redfish/makers/personalities';
 import { endpoint } from './endpoint';
 import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
@@ -97,6 +100,8 @@ interface Arguments {
   readonly stepMs: number;
   readonly state?: string;
   readonly faults: readonly string[];
+  readonly personality: readonly PersonalityName[];
+  readonly habits: readonly HabitName[];
   readonly control: string;
   readonly register?: string | true;
   readonly resources?: string;
@@ -175,6 +180,7 @@ async function simulate(given: Arguments): Promise<void> {
     ipmi: place(given.ipmi),
     redfish: place(given.redfish),
     faults: startingFaults(given.faults),
+    maker: makersOf(given.personality, given.habits),
     clock: systemClock,
     random: randomBytes,
     behaviour: { bootMs: given.bootMs, stepMs: given.stepMs },
@@ -281,11 +287,19 @@ export function addSimulateCommand(program: Command): void {
         .argParser(gather)
         .default([], 'none'),
     )
+    .addOption(
+      new Option('--personality <names>', 'makers whose Redfish services the BMCs behave as; the machines take turns (see below)')
+        .argParser(parsePersonalities)
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--habits <names>', 'single habits of makers that all BMCs have (see below)').argParser(parseHabits).default([], 'none'),
+    )
     .option('--control <place>', 'loopback address for `bloomery simulate control`; "no" disables it', String(CONTROL_PORT))
     .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)
     .option('--resources <file>', 'write the nodes to a file for `openstack baremetal create FILE`')
     .option('--json', 'print a JSON line for each machine, and for each change of its phase')
-    .addHelpText('after', `\nFaults, for example latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}`)
+    .addHelpText('after', `\nFaults, for example latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}\n${MAKERS_HELP}`)
     // Options after `control` belong to that command.
     .enablePositionalOptions()
     .action(simulate);

@@ -173,6 +173,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'simulator/bmc',
     'simulator/fleet',
     'simulator/qemu',
+    'simulator/redfish/makers',
     'store/backup',
     'store/embedded',
     'store/import',
@@ -642,6 +643,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'simulator/machine',
     'simulator/qemu',
     'simulator/redfish',
+    'simulator/redfish/makers',
     'wire/http',
     'wire/urls',
   ],
@@ -668,6 +670,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'simulator/redfish/resources',
     'wire/urls',
   ],
+  'simulator/redfish/makers': ['model', 'simulator/hardware', 'simulator/redfish/protocol', 'simulator/redfish/resources'],
   'simulator/redfish/protocol': ['model', 'simulator/bmc', 'simulator/hardware', 'simulator/http', 'wire'],
   'simulator/redfish/resources': [
     'model',

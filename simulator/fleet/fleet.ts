@@ -11,6 +11,7 @@ import { ownCertificate, type OwnCertificate } from '../../wire/http/certificate
 import type { Behaviour } from '../machine/behaviour';
 import { describeMachine, type MachineDescription } from '../hardware/description';
 import { faultBox, faultyRequests, type FaultBox, type Faults } from '../bmc/faults';
+import { FIRMWARE } from '../hardware/firmware-versions';
 import { conditionsOf } from '../hardware/parts';
 import { newHardware, type HardwareState } from '../hardware/hardware';
 import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '../http';
@@ -19,6 +20,7 @@ import { createMachine, type MachineState, type SimulatedMachine } from '../mach
 import { addressOfMachine, hostInUrl, type AddressRange } from './address-range';
 import { buildOfQemu, screenSocketOf, startQemuMachine, type QemuFleet } from '../qemu/machine';
 import { serveRedfish, type System } from '../redfish';
+import { makerOf, personalityOf, type MakerChoice } from '../redfish/makers/personalities';
 import { failDownloads } from '../hardware/task-records';
 import { createRestart } from '../bmc/restart';
 import { openStateFolder, type StateFolder } from './state-folder';
@@ -51,6 +53,8 @@ interface FleetSetup {
   readonly taskMs?: number;
   /** The faults of the machine with this name at the start. */
   readonly faults?: (name: string) => Faults;
+  /** The maker and the habits of the machine with this index; absent, or undefined: those of its stored state, or none. */
+  readonly maker?: ((index: number) => MakerChoice | undefined) | undefined;
   /** Where the fleet stores its state; absent: nowhere. */
   readonly stateFolder?: string | undefined;
   readonly log: Log;
@@ -148,16 +152,21 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   const places = { ipmi: addressOfMachine(setup.ipmi ?? anyPort, index), redfish: addressOfMachine(setup.redfish ?? anyPort, index) };
   const protocols = setup.protocols?.(index) ?? BOTH;
   const qemu = index < (setup.qemu?.count ?? 0) ? setup.qemu : undefined;
+  const described = describeMachine((setup.first ?? 0) + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed);
+  const { name } = described;
+  const saved = states?.read(name) as SavedMachine | undefined;
+  const choice = setup.maker?.(index) ?? saved?.maker;
+  const personality = choice?.personality && personalityOf(choice.personality);
   const description: MachineDescription = {
-    ...describeMachine((setup.first ?? 0) + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed),
+    ...described,
     ...(qemu ? { mode: qemu.mode } : {}),
     ...(setup.architectures ? { architecture: setup.architectures(index) } : {}),
+    ...(personality && { manufacturer: personality.manufacturer, product: personality.model }),
   };
-  const { name } = description;
-  const saved = states?.read(name) as SavedMachine | undefined;
   let changed = (): void => {};
   const hardware = newHardware(saved?.hardware, () => changed());
   failDownloads(hardware, clock.now());
+  if (personality && !saved) hardware.set(FIRMWARE, personality.firmware);
   const control = await startMachine(shared, {
     description,
     http: shared.http,
@@ -169,7 +178,12 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     onChange: () => changed(),
     qemu,
   });
-  if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
+  if (states)
+    changed = states.keep(name, (): SavedMachine => ({
+      machine: control.snapshot(),
+      hardware: hardware.snapshot(),
+      ...(choice && { maker: choice }),
+    }));
   byName.set(name, control);
   closers.push(() => control.close());
   const faults = faultBox(setup.faults?.(name) ?? {});
@@ -179,7 +193,9 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
   if (protocols.includes('redfish')) {
     const wrap = (listener: RequestListener): RequestListener => faultyRequests({ box: faults, clock, random }, listener);
     const times = setup.taskMs === undefined ? {} : { taskMs: setup.taskMs };
-    const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], faults, wrap, http: shared.http });
+    const maker = choice && makerOf(choice);
+    const service = { ...access, ...places.redfish, ...times, machines: [machine], faults, wrap, http: shared.http, maker };
+    const redfish = await serveRedfish(service);
     ports.redfish = redfish.port;
     closers.push(() => redfish.close());
   }
@@ -197,7 +213,7 @@ async function addMachine(shared: Shared, index: number): Promise<FleetMachine> 
     faults,
     redfish: {
       address: `http://${hostInUrl(places.redfish.host)}:${ports.redfish}`,
-      systemId: `/redfish/v1/Systems/${name}`,
+      systemId: `/redfish/v1/Systems/${personality?.ids.system ?? name}`,
       username: USERNAME,
       password: PASSWORD,
     },
@@ -236,6 +252,8 @@ const withMachineFaults = (machine: SimulatedMachine, box: FaultBox, clock: Cloc
 interface SavedMachine {
   readonly machine: MachineState;
   readonly hardware: HardwareState;
+  /** Absent: a machine that deviates from nothing. */
+  readonly maker?: MakerChoice;
 }
 
 /** The stored state of the agents' server, under a name that no machine has. */

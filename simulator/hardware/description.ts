@@ -27,6 +27,8 @@ export interface MachineDescription {
   readonly address: string;
   readonly disks: readonly DiskDescription[];
   readonly bmcAddress: string;
+  readonly manufacturer: string;
+  readonly product: string;
 }
 
 const GIB = 2 ** 30;
@@ -115,6 +117,8 @@ export function describeMachine(index: number, bmcAddress: string, seed?: number
       }),
     ),
     bmcAddress,
+    manufacturer: MANUFACTURER,
+    product: PRODUCT,
   };
 }
 
@@ -164,10 +168,10 @@ export const inventoryOf = (machine: MachineDescription, mode: 'uefi' | 'bios', 
   bmc_v6address: '::/0',
   bmc_mac: machine.macs[0]!.replace(/^52:54/, '52:55'),
   system_vendor: {
-    product_name: PRODUCT,
+    product_name: machine.product,
     serial_number: machine.serial,
-    manufacturer: MANUFACTURER,
-    firmware: { vendor: MANUFACTURER, version: '1.0', build_date: '01/01/2026' },
+    manufacturer: machine.manufacturer,
+    firmware: { vendor: machine.manufacturer, version: '1.0', build_date: '01/01/2026' },
   } satisfies JsonObject,
   boot: { current_boot_mode: mode, ...(bootInterface === undefined ? {} : { pxe_interface: bootInterface }) },
   hostname: machine.name,

@@ -7,7 +7,7 @@ import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { basicAuthorization } from '../../model/urls';
-import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from '../hardware/description';
+import type { Build, MachineDescription } from '../hardware/description';
 import { startFirmware } from '../hardware/firmware-start';
 import type { Hardware } from '../hardware/hardware';
 import { SECURE_BOOT } from '../hardware/secure-boot';
@@ -93,7 +93,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
   if (qemu.screens !== undefined) await mkdir(qemu.screens, { recursive: true, mode: 0o700 });
   const inner = await createQemuMachine({
     description,
-    vendor: { manufacturer: MANUFACTURER, product: PRODUCT },
+    vendor: { manufacturer: description.manufacturer, product: description.product },
     folder,
     accelerator: qemu.accelerator,
     screenSocket: screenSocketOf(qemu, description.name),

@@ -8,6 +8,7 @@ import { backgroundWork } from '../background';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import type { FaultBox } from '../bmc/faults';
 import { createRestart, type Restart } from '../bmc/restart';
+import { withHabits, type Asked, type Maker, type Next } from './protocol/habits';
 import { refuse } from './protocol/messages';
 import { ROOT, link, type ServiceAnswer, type Service, type ResourceBody, type System } from './protocol/routes';
 import { hasPrivilege } from './protocol/privileges';
@@ -39,6 +40,8 @@ interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' |
   readonly tls?: { readonly certificate: string; readonly privateKey: string };
   /** Milliseconds that a task runs; absent: 3000. */
   readonly taskMs?: number;
+  /** The habits of the service, which then has one machine; absent: it deviates from no standard. */
+  readonly maker?: Maker | undefined;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -73,7 +76,11 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
     restart,
     faults: options.faults,
     signal: ended.signal,
+    ...(options.maker && { makerRoutes: options.maker.habits.flatMap(({ routes = [] }) => routes) }),
   };
+  const standard: Next = (asked) => answer(service, asked);
+  const [machine] = options.machines;
+  const answers = options.maker && machine ? withHabits(options.maker, service, machine, standard) : standard;
   restart.onBegin(() => {
     service.sessions.clear();
     if (options.faults?.now.events_forgotten) forgetSubscriptions(service);
@@ -81,7 +88,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   options.faults?.onChange?.((before, after) => {
     if (!ended.signal.aborted) announceChange(service, before, after);
   });
-  const listener: RequestListener = (request, response) => void handle(service, request, response);
+  const listener: RequestListener = (request, response) => void handle(service, answers, request, response);
   const { tls } = options;
   const wrapped = options.wrap?.(listener) ?? listener;
   const unlessAway: RequestListener = (request, response) => {
@@ -112,21 +119,36 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   }
 }
 
-async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
+/** Requests so far of each connection to a service with habits. */
+const REQUESTS = new WeakMap<IncomingMessage['socket'], number>();
+function countOn(socket: IncomingMessage['socket']): number {
+  const counted = (REQUESTS.get(socket) ?? 0) + 1;
+  REQUESTS.set(socket, counted);
+  return counted;
+}
+async function handle(service: Service, answers: Next, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bmc');
   const path = withoutEndSlashes(pathname);
+  const { socket, headers: sent } = request;
+  let read: Promise<unknown> | undefined;
+  const asked: Asked = {
+    method: request.method === 'HEAD' ? 'GET' : request.method!,
+    // A POST to the members of a collection is a POST to the collection (DSP0266 §7.9).
+    path: request.method === 'POST' ? path.replace(/\/Members$/, '') : path,
+    query: searchParams,
+    headers: sent,
+    body: () => (read ??= readJson(request, MAX_BODY)),
+    onConnection: service.makerRoutes ? countOn(socket) : 1,
+  };
   try {
     if (path === '/redfish') {
       sendJson(response, 200, { v1: `${ROOT}/` }, HEADERS);
       return;
     }
-    const inside = path === ROOT || path.startsWith(`${ROOT}/`);
-    // A POST to the members of a collection is a POST to the collection (DSP0266 §7.9).
-    const target = request.method === 'POST' ? path.replace(/\/Members$/, '') : path;
-    const found = inside ? matchRoute(service, target.slice(ROOT.length)) : undefined;
-    const { status, body, headers: more, text } = await answer(service, request, path, found, searchParams);
-    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.route) }), ...describedBy(body), ...LOGIN[status], ...more };
-    if (text !== undefined) response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
+    const { status, body, headers: more, text, bytes } = await answers(asked);
+    const headers = { ...HEADERS, ...describedBy(body), ...LOGIN[status], ...more };
+    if (bytes !== undefined) socket.end(bytes, 'latin1');
+    else if (text !== undefined) response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
     else sendJson(response, status, body, headers);
   } catch (error) {
     service.log.warn('Redfish request failed', { path, error: reasonOf(error) });
@@ -143,20 +165,21 @@ function describedBy(body: ResourceBody | undefined): Readonly<Record<string, st
   return type === undefined ? {} : { link: `<${SCHEMAS}/${type}.json>; rel=describedby` };
 }
 
-async function answer(
-  service: Service,
-  request: IncomingMessage,
-  path: string,
-  found: MatchedRoute | undefined,
-  query: URLSearchParams,
-): Promise<ServiceAnswer> {
-  const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
+async function answer(service: Service, asked: Asked): Promise<ServiceAnswer> {
+  const { path } = asked;
+  const found = path === ROOT || path.startsWith(`${ROOT}/`) ? matchRoute(service, path.slice(ROOT.length)) : undefined;
+  const answered = await answerOf(service, asked, found);
+  return found ? { ...answered, headers: { allow: allowedAt(found.route), ...answered.headers } } : answered;
+}
+async function answerOf(service: Service, asked: Asked, found: MatchedRoute | undefined): Promise<ServiceAnswer> {
+  const { path, query, headers } = asked;
+  const method = asked.method.toLowerCase();
   // DSP0266 §13.3.2: the service root and the creation of a session need no login.
   const isOpen =
     found && ((method === 'get' && (found.route.path === '' || found.route.public)) || (method === 'post' && found.route.open));
-  const account = isOpen ? undefined : authenticate(service, request);
+  const account = isOpen ? undefined : authenticate(service, asked);
   if (!isOpen && !account) return refuse('NoValidSession');
-  const version = request.headers['odata-version'];
+  const version = headers['odata-version'];
   if (version !== undefined && version !== '4.0') return refuse('PreconditionFailed');
   if (!found) return refuse('ResourceMissingAtURI', path);
   const { route, at } = found;
@@ -165,11 +188,11 @@ async function answer(
   if (route.get && !body) return refuse('ResourceMissingAtURI', path);
   if (method === 'get' && body) return page(body, at.path, query) ?? { status: 200, body, headers: { etag: etagOf(body) } };
   const run = method === 'patch' || method === 'post' || method === 'delete' ? route[method] : undefined;
-  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(route) } };
+  if (!run) return refuse('OperationNotAllowed');
   if (account && !hasPrivilege(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
-  const answered = await withBody(request, (sent) => {
+  const answered = await withBody(asked, (sent) => {
     // Checked after the body has arrived, so that of two concurrent requests with the same ETag the second one fails.
-    const expected = request.headers['if-match'];
+    const expected = headers['if-match'];
     const now = expected === undefined || expected === '*' ? undefined : route.get?.(at);
     return now &&
       !expected!
@@ -184,12 +207,12 @@ async function answer(
 
 /** Calls `run` with the request's body, which must be an object. No body counts as an empty object. */
 async function withBody(
-  request: IncomingMessage,
+  asked: Asked,
   run: (body: ResourceBody) => ServiceAnswer | undefined | Promise<ServiceAnswer | undefined>,
 ): Promise<ServiceAnswer | undefined> {
   let body: unknown;
   try {
-    body = (await readJson(request, MAX_BODY)) ?? {};
+    body = (await asked.body()) ?? {};
   } catch {
     return refuse('MalformedJSON');
   }

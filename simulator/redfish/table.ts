@@ -11,7 +11,7 @@ import { MANAGER_ROUTES } from './resources/manager';
 import { MEDIA_ROUTES } from './resources/virtual-media';
 import { REGISTRY_ROUTES } from './resources/registries';
 import { ROOT_ROUTES } from './resources/root';
-import type { RouteContext, Route, Service, SystemContext } from './protocol/routes';
+import { bmcOf, type RouteContext, type Route, type Service, type SystemContext } from './protocol/routes';
 import { SECURE_BOOT_ROUTES } from './resources/secure-boot';
 import { SENSOR_ROUTES } from './resources/sensors';
 import { SESSION_ROUTES } from './resources/sessions';
@@ -72,8 +72,26 @@ export interface MatchedRoute {
   readonly route: Route<SystemContext>;
   readonly at: SystemContext;
 }
+/** Routes of makers' resources, compiled at their first use. */
+const MAKERS = new WeakMap<Route<SystemContext>, CompiledRoute>();
+function matchMaker(service: Service, path: string): MatchedRoute | undefined {
+  const system = bmcOf(service);
+  if (!system) return undefined;
+  for (const route of service.makerRoutes!) {
+    const compiled = MAKERS.get(route) ?? compile(route, route.path.includes('{system}'));
+    MAKERS.set(route, compiled);
+    const values = compiled.pattern.exec(path)?.slice(1);
+    if (!values || (compiled.ofSystem && values[0] !== system.name)) continue;
+    settleTasks(system.hardware, service.clock.now());
+    return { route, at: { service, path, values, system } };
+  }
+  return undefined;
+}
+
 /** @param path below the service root */
 export function matchRoute(service: Service, path: string): MatchedRoute | undefined {
+  const made = service.makerRoutes && matchMaker(service, path);
+  if (made) return made;
   for (const { pattern, route, ofSystem } of BY_DEPTH[depthOf(path)] ?? []) {
     const values = pattern.exec(path)?.slice(1);
     const system = values && ofSystem ? service.systems.get(values[0]!) : undefined;

@@ -9,6 +9,7 @@ import type { BootSetting, PowerAction } from '../../simulator/hardware/control'
 import { describeMachine, type MachineDescription } from '../../simulator/hardware/description';
 import { startFirmware } from '../../simulator/hardware/firmware-start';
 import { newHardware } from '../../simulator/hardware/hardware';
+import { makerOf, type MakerChoice } from '../../simulator/redfish/makers/personalities';
 import { serveRedfish, type System } from '../../simulator/redfish';
 
 export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };
@@ -42,7 +43,8 @@ export interface TestBmc {
   close(): Promise<void>;
 }
 
-export async function testBmc(description: MachineDescription = describeMachine(0, '127.0.0.1')): Promise<TestBmc> {
+/** @param maker the habits of the service; absent: none */
+export async function testBmc(description: MachineDescription = describeMachine(0, '127.0.0.1'), maker?: MakerChoice): Promise<TestBmc> {
   const files = new Map<string, string>();
   const server: Server = createServer((request, response) => {
     if (request.method === 'POST') {
@@ -76,6 +78,7 @@ export async function testBmc(description: MachineDescription = describeMachine(
     clock,
     random: randomBytes,
     taskMs: 10_000,
+    maker: maker && makerOf(maker),
   });
   const ask: TestBmc['ask'] = async (method, path, body, headers = BASIC) => {
     const answer = await fetch(`http://127.0.0.1:${endpoint.port}${path}`, {

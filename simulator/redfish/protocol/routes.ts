@@ -18,6 +18,8 @@ export interface ServiceAnswer {
   readonly body?: ResourceBody;
   /** Sent instead of `body`; `headers` has its content type. */
   readonly text?: string;
+  /** Sent instead of all else, and ends the connection; `status` is not sent then. Empty: the connection ends without an answer. */
+  readonly bytes?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 export interface Session {
@@ -31,6 +33,8 @@ export interface Session {
 /** A running service. */
 export interface Service {
   readonly systems: ReadonlyMap<string, System>;
+  /** Resources of the maker, which hide the standard ones. */
+  readonly makerRoutes?: readonly Route<SystemContext>[];
   readonly username: string;
   readonly password: string;
   /** By token. */

@@ -91,7 +91,7 @@ function patch(at: RouteContext, body: ResourceBody): ServiceAnswer | undefined 
   const changed = { name: found.name, password: Password ?? found.password, role: RoleId ?? found.role, enabled: Enabled ?? found.enabled };
   storeAccounts(
     at.service,
-    accountsOf(at.service).map((item) => (item === found ? changed : item)),
+    accountsOf(at.service).map((item) => (item.name === found.name ? changed : item)),
   );
   return undefined;
 }
@@ -101,7 +101,7 @@ function remove(at: RouteContext): ServiceAnswer | undefined {
   if (found.name === at.service.username) return refuse('ResourceCannotBeDeleted');
   storeAccounts(
     at.service,
-    accountsOf(at.service).filter((candidate) => candidate !== found),
+    accountsOf(at.service).filter(({ name }) => name !== found.name),
   );
   for (const [token, session] of at.service.sessions) if (session.user === found.name) at.service.sessions.delete(token);
   return undefined;

@@ -1,5 +1,4 @@
 /** Chassis (DSP2046). */
-import { MANUFACTURER } from '../../hardware/description';
 import { refusePatch } from '../protocol/checks';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { HEALTHY, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
@@ -7,7 +6,7 @@ import { HEALTHY, link, resource, type Route, type ResourceBody, type SystemCont
 const show = ({ path, system }: SystemContext): ResourceBody =>
   resource(path, 'Chassis', system.name, system.name, {
     ChassisType: 'RackMount',
-    Manufacturer: MANUFACTURER,
+    Manufacturer: system.description.manufacturer,
     SerialNumber: system.description.serial,
     UUID: system.description.uuid,
     PowerState: system.isOn() ? 'On' : 'Off',

@@ -1,5 +1,4 @@
 /** Manager (DSP2046): the BMC itself, with its clock, its network and its reset to the factory state. */
-import { MANUFACTURER } from '../../hardware/description';
 import { hardwarePart } from '../../hardware/hardware';
 import { VOLUMES } from '../../hardware/volumes';
 import { oneOf, refuseAction, refusePatch, type Check } from '../protocol/checks';
@@ -43,7 +42,7 @@ function show(at: SystemContext): ResourceBody {
   const { name, description, hardware } = system;
   return resource(path, 'Manager', name, `BMC of ${name}`, {
     ManagerType: 'BMC',
-    Manufacturer: MANUFACTURER,
+    Manufacturer: description.manufacturer,
     Model: 'Simulated BMC',
     UUID: description.uuid.replace(/^b100e/, 'b100f'),
     FirmwareVersion: firmwareVersion(hardware, 'bmc'),

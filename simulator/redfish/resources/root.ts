@@ -1,17 +1,17 @@
 /** The service root and the collections of machines (DSP2046 ServiceRoot). */
 import { PRODUCT } from '../../hardware/description';
-import { collectionRoute, link, resource, type Route } from '../protocol/routes';
+import { bmcOf, collectionRoute, link, resource, type Route } from '../protocol/routes';
 
 const names = ({ service }: Parameters<NonNullable<Route['get']>>[0]): readonly string[] => [...service.systems.keys()];
 
 export const ROOT_ROUTES: readonly Route[] = [
   {
     path: '',
-    get: () =>
+    get: ({ service }) =>
       resource('/', 'ServiceRoot', 'RootService', 'Simulated Redfish service', {
         RedfishVersion: '1.8.0',
         UUID: 'b100e000-0000-4000-8000-000000000000',
-        Product: PRODUCT,
+        Product: bmcOf(service)?.description.product ?? PRODUCT,
         Systems: link('/Systems'),
         Chassis: link('/Chassis'),
         Managers: link('/Managers'),

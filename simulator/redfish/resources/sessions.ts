@@ -9,7 +9,7 @@ const PATH = '/SessionService/Sessions';
 const MAX_SESSIONS = 64;
 
 /** The account of a request, by a session's token or by basic authentication. Undefined: neither is valid. */
-export function authenticate(service: Service, request: IncomingMessage): Account | undefined {
+export function authenticate(service: Service, request: Pick<IncomingMessage, 'headers'>): Account | undefined {
   const token = request.headers['x-auth-token'];
   const found = typeof token === 'string' ? service.sessions.get(token) : undefined;
   if (found && service.clock.now() - found.used > service.settings.sessionSeconds * 1000) service.sessions.delete(found.token);

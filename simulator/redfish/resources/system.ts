@@ -1,6 +1,5 @@
 /** ComputerSystem (DSP2046): power, boot override, and the links to all parts of a machine. */
 import type { BootSetting, PowerAction } from '../../hardware/control';
-import { MANUFACTURER, PRODUCT } from '../../hardware/description';
 import { HTTP_BOOT_URI } from '../../hardware/boot-media';
 import { hardwarePart } from '../../hardware/hardware';
 import { members, oneOf, refuseAction, refusePatch, text, textOrNull } from '../protocol/checks';
@@ -42,8 +41,8 @@ function show(at: SystemContext): ResourceBody {
   const { device, persistent, mode } = system.boot();
   return resource(path, 'ComputerSystem', name, name, {
     SystemType: 'Physical',
-    Manufacturer: MANUFACTURER,
-    Model: PRODUCT,
+    Manufacturer: description.manufacturer,
+    Model: description.product,
     SerialNumber: description.serial,
     UUID: description.uuid,
     BiosVersion: firmwareVersion(system.hardware, 'bios'),

@@ -1,0 +1,19 @@
+/** All habits by name. Each file of habits has those of one subject or of one maker. */
+import type { Habit } from '../protocol/habits';
+import { BOOT_HABITS } from './boot';
+import { ETAG_HABITS } from './etags';
+import { INVENTORY_HABITS } from './inventory';
+import { LOGIN_HABITS } from './login';
+import { TASK_HABITS } from './tasks';
+import { WRITE_HABITS } from './writes';
+
+export const HABITS = {
+  ...LOGIN_HABITS,
+  ...ETAG_HABITS,
+  ...WRITE_HABITS,
+  ...TASK_HABITS,
+  ...BOOT_HABITS,
+  ...INVENTORY_HABITS,
+} as const satisfies Readonly<Record<string, Habit>>;
+export type HabitName = keyof typeof HABITS;
+export const isHabit = (name: string): name is HabitName => Object.hasOwn(HABITS, name);
