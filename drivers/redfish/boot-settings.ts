@@ -64,6 +64,7 @@ const withoutSecrets = (unkept: Unkept): Unkept => {
 /**
  * Writes each property where the service accepts it: in the settings resource if that shows it, otherwise on the system itself.
  * @param mode whether a boot mode must be shown as it was written
+ * @returns the boot mode that the service shows afterwards; undefined: it shows none
  * @throws RedfishError, kind `unkept` when the service shows that it has not kept one
  */
 async function writeBoot(
@@ -72,7 +73,8 @@ async function writeBoot(
   change: BootChange,
   vendor: string | undefined,
   mode: 'ignored' | 'shown' = 'ignored',
-): Promise<void> {
+): Promise<unknown> {
+  let shownMode: unknown;
   const isSetting = (name: string): boolean => settings !== undefined && bootOf(settings, name) !== undefined;
   const parts = [
     [settings, Object.entries(change).filter(([name]) => isSetting(name))],
@@ -80,7 +82,7 @@ async function writeBoot(
   ] as const;
   for (const [resource, entries] of parts) {
     if (!resource || entries.length === 0) continue;
-    const { unkept, remarks } = await patchKept(
+    const { unkept, remarks, shown } = await patchKept(
       system.ask,
       resource,
       { Boot: Object.fromEntries(entries) },
@@ -95,12 +97,14 @@ async function writeBoot(
       },
     );
     if (unkept.length > 0) throw unkeptError(resource.path, vendor, { unkept: unkept.map(withoutSecrets), remarks });
+    shownMode = member(shown, 'Boot', 'BootSourceOverrideMode') ?? shownMode;
   }
+  return shownMode;
 }
 
 /** BMCs refuse boot settings during POST: iLO with this message, others with these statuses. */
 const duringPost = (error: unknown): boolean => isStatus(error, 409, 503) || hasMessage(error, 'UnableToModifyDuringSystemPOST');
-function retryDuringPost(task: Task, work: () => Promise<void>): Promise<void> {
+function retryDuringPost<T>(task: Task, work: () => Promise<T>): Promise<T> {
   const delay = task.options['redfish.post_boot_retry_delay'];
   const attempts = task.options['redfish.post_boot_retry_attempts'];
   return retry(task, work, (error, attempt) =>
@@ -137,19 +141,34 @@ function httpUri(system: SystemView, target: string, url: string | undefined): B
 }
 const isUnkept = (error: unknown): error is RedfishError => error instanceof RedfishError && error.kind === 'unkept';
 type Enabled = 'Once' | 'Continuous';
+/** Whether the service refuses a change because it demands the mode or the persistence too. */
+const demandsMore = (error: unknown): boolean =>
+  isStatus(error, 400) &&
+  /BootSourceOverride(?:Mode|Enabled)\b/.test(error.message) &&
+  (hasMessage(error, 'PropertyMissing') || /\b(?:required|missing)\b/i.test(error.message));
 /** Writes a target and its persistence. @throws RedfishError */
-async function writeTarget(task: Task, view: BootView, target: BootChange, enabled: Enabled, quirks: Awaited<ReturnType<typeof quirksOf>>) {
+async function writeTarget(
+  task: Task,
+  view: BootView,
+  target: BootChange,
+  enabled: Enabled,
+  quirks: Awaited<ReturnType<typeof quirksOf>>,
+): Promise<void> {
   const { system } = view;
-  const { wholeBoot, alwaysEnabled, vendor } = quirks;
+  const { wholeBoot, alwaysEnabled, forgetsMode, vendor } = quirks;
   const mode = bootOf(system, 'BootSourceOverrideMode');
   // Some services refuse a BootSourceOverrideEnabled that is already set.
   const unchanged = bootOf(system, 'BootSourceOverrideEnabled') === enabled && !alwaysEnabled && !wholeBoot;
-  const change: BootChange = { ...target, ...(wholeBoot ? { BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' } : {}) };
-  const write = (enabling: BootChange): Promise<void> =>
-    retryDuringPost(task, () => writeBoot(task, view, { ...change, ...enabling }, vendor));
+  const whole = { BootSourceOverrideEnabled: enabled, BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' };
+  const write = (more: BootChange): Promise<unknown> => retryDuringPost(task, () => writeBoot(task, view, { ...target, ...more }, vendor));
+  let shownMode: unknown;
   try {
-    await write(unchanged ? {} : { BootSourceOverrideEnabled: enabled });
+    shownMode = await write(wholeBoot ? whole : unchanged ? {} : { BootSourceOverrideEnabled: enabled });
   } catch (error) {
+    if (!wholeBoot && demandsMore(error)) {
+      await write(whole);
+      return;
+    }
     // Some services accept no BootSourceOverrideEnabled, and boot once.
     if (!isStatus(error, 400, 405) || enabled !== 'Once' || unchanged || wholeBoot) throw error;
     await write({}).catch(() => {
@@ -157,6 +176,9 @@ async function writeTarget(task: Task, view: BootView, target: BootChange, enabl
     });
     if (bootOf(await readResource(system.ask, system.path), 'BootSourceOverrideEnabled') === 'Disabled') throw error;
   }
+  // Where the maker is known for it, the mode is set by itself afterwards.
+  const isModeLost = shownMode !== undefined && typeof mode === 'string' && shownMode !== mode && !forgetsMode && !wholeBoot;
+  if (isModeLost) await write(whole);
 }
 /** Devices of the network, which the firmware's boot options name too. */
 const NETWORK: Readonly<Record<string, 'http' | 'pxe'>> = { pxe: 'pxe', uefihttp: 'http' };

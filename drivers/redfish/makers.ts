@@ -102,7 +102,11 @@ const IDRACS: readonly (readonly [number, number])[] = [
   [16, 9],
   [Infinity, 10],
 ];
-/** Generation and version of the BMC. @param root has the generation of iLO; undefined: not read */
+/**
+ * Generation and version of the BMC.
+ * @param root has the generation of iLO; undefined: not read
+ * @internal
+ */
 export function bmcFactsOf(manager: unknown, root: unknown): BmcFacts {
   const firmware = textOf(member(manager, 'FirmwareVersion'));
   const model = textOf(member(manager, 'Model')) ?? '';

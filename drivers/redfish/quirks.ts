@@ -40,8 +40,10 @@ const ROWS: readonly Row[] = [
 ];
 
 /** The numbers of a version, without the words around it: `iLO 5 v2.30` is 2.30. */
-const numbersOf = (version: string): readonly number[] =>
-  (/\d{1,9}(?:\.\d{1,9})+|\d{1,9}/.exec(version)?.[0] ?? '').split('.').slice(0, 6).map(Number);
+const numbersOf = (version: string): readonly number[] => {
+  const [text] = /\d{1,9}(?:\.\d{1,9})+/.exec(version) ?? /\d{1,9}/.exec(version) ?? [''];
+  return text.split('.').slice(0, 6).map(Number);
+};
 /** @internal */
 export function isBelow(version: string, limit: string): boolean {
   const [left, right] = [numbersOf(version), numbersOf(limit)];

@@ -62,6 +62,8 @@ interface KeptChange {
   readonly unkept: readonly Unkept[];
   /** What the service said beside its success. */
   readonly remarks: string;
+  /** The resource after the change; undefined: it was not read again, or could not be read. */
+  readonly shown?: unknown;
 }
 
 /** The values that are not shown, also after a while. */
@@ -71,7 +73,7 @@ async function readBack(
   body: object,
   { clock, signal, alsoAt = [], tolerates }: ReadBack,
   pauses: readonly number[],
-): Promise<readonly Unkept[]> {
+): Promise<Pick<KeptChange, 'unkept' | 'shown'>> {
   // What cannot be read is not told.
   const shown = (place: string): Promise<unknown> =>
     ask('GET', place).then(
@@ -81,16 +83,16 @@ async function readBack(
         throw error;
       },
     );
-  let unkept: readonly Unkept[] = [];
+  let seen: Pick<KeptChange, 'unkept' | 'shown'> = { unkept: [] };
   for (const pause of pauses) {
     if (pause > 0) await clock.sleep(pause, signal);
     const bodies = [await shown(path)];
     const lost = (): readonly Unkept[] => unkeptOf(body, bodies).filter((value) => !tolerates?.(value));
     for (const place of alsoAt) if (lost().length > 0) bodies.push(await shown(place));
-    unkept = lost();
-    if (unkept.length === 0) return unkept;
+    seen = { unkept: lost(), shown: bodies[0] };
+    if (seen.unkept.length === 0) break;
   }
-  return unkept;
+  return seen;
 }
 
 /**
@@ -103,21 +105,21 @@ export async function patchKept(ask: SendRedfishRequest, resource: RedfishResour
   const remarks = remarksOf(answer.body)
     .flatMap(({ id, text }) => (/\bSuccess$/i.test(id ?? '') ? [] : (text ?? id ?? [])))
     .join(' ');
-  if (showsAll(body, answer.body)) return { unkept: [], remarks };
+  if (showsAll(body, answer.body)) return { unkept: [], remarks, shown: answer.body };
   if (startedTask(answer) !== undefined) await followTask(ask, answer, { ...options, timeoutMs: TASK_MS });
   const isElsewhere = path !== resource.path;
-  const look = (pauses: readonly number[]): Promise<readonly Unkept[]> =>
+  const look = (pauses: readonly number[]): Promise<Pick<KeptChange, 'unkept' | 'shown'>> =>
     readBack(ask, path, body, { ...options, alsoAt: [...(isElsewhere ? [resource.path] : []), ...(options.alsoAt ?? [])] }, pauses);
   const pauses = options.isLater ? [0] : PAUSES;
-  const lost = await look(isUnseen(answer) && !options.isLater ? UNSEEN_PAUSES : pauses);
-  if (lost.length === 0) return { unkept: lost, remarks };
+  const first = await look(isUnseen(answer) && !options.isLater ? UNSEEN_PAUSES : pauses);
+  if (first.unkept.length === 0) return { ...first, remarks };
   try {
     await ask('PATCH', path, { body, headers: { 'if-match': '*' } });
   } catch (error) {
-    if (error instanceof RedfishError && error.kind === 'status') return { unkept: lost, remarks };
+    if (error instanceof RedfishError && error.kind === 'status') return { ...first, remarks };
     throw error;
   }
-  return { unkept: await look(pauses), remarks };
+  return { ...(await look(pauses)), remarks };
 }
 
 /** Characters of a value in a message. */

@@ -111,7 +111,7 @@ const futureOf = (error: RedfishError, path: string): string =>
 
 /**
  * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, then as it
- * is now, and at last not at all. Some services demand one (428 or 412) and show none: these get `*`. The change goes to another resource where
+ * is now, then as `*`, and at last not at all. Some services demand one (428 or 412) and show none: these get `*`. The change goes to another resource where
  * the service says so. The response may start a task (`startedTask`).
  */
 export const patchResource = async (ask: SendRedfishRequest, resource: RedfishResource, body: unknown): Promise<RedfishAnswer> =>
@@ -143,7 +143,9 @@ async function patchHere(ask: SendRedfishRequest, { path, etag }: RedfishResourc
     }
     const { etag: now } = await readResource(ask, path);
     const renewed = now === undefined || now === etag ? undefined : await attempt(now);
-    if (renewed) return renewed;
+    // Some services (NVIDIA DGX) accept no other, and drop a change without it.
+    const answer = renewed ?? (await attempt('*'));
+    if (answer) return answer;
   }
   const plain = await unlessStatus(428, unlessStatus(412, send()));
   return plain ?? send('*');

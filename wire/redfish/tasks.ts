@@ -4,7 +4,7 @@
  * For operations of minutes: `startedTask(answer)` returns the monitor's path for the node's record; the step's `poll` calls
  * `readTask(ask, path)`.
  */
-import { RedfishError, isStatus, messagesOf } from './errors';
+import { RedfishError, isStatus, messagesOf, remarksOf } from './errors';
 import { linkOf, member, textOf } from './json';
 import type { SendRedfishRequest } from './resources';
 import { retryAfter, type RedfishAnswer } from './transport';
@@ -60,7 +60,8 @@ const MAX_CHARACTERS = 1000;
 const lookUp = <T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined =>
   key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 /** @param status of the response: a monitor answers 202 while the operation runs, and then with the operation's own status */
-function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
+function progressOf(answer: RedfishAnswer): TaskProgress {
+  const { status, headers, body } = answer;
   const [taskState, jobState] = [textOf(member(body, 'TaskState')), textOf(member(body, 'JobState'))];
   const state = taskState ?? jobState;
   const known = taskState === undefined ? lookUp(JOB_ENDS, jobState) : lookUp(STATES, taskState);
@@ -77,7 +78,7 @@ function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
     messages: shortened(messages.flatMap(({ id, text }) => text ?? id ?? []).join(' '), MAX_CHARACTERS),
     messageIds: messages.map(({ id }) => id).filter((id) => id !== undefined),
     retryAfterMs: retryAfter(headers['retry-after'], Date.now()),
-    answer: { status, headers, body },
+    answer,
   };
 }
 
@@ -88,11 +89,14 @@ export function startedTask({ status, location, body }: RedfishAnswer): string |
 /** The operation goes on, and no task shows when it ends. Its effect must be read. */
 export const isUnseen = (answer: RedfishAnswer): boolean => answer.status === 202 && startedTask(answer) === undefined;
 
-/** The path of the job that a finished task says it has become; undefined: it has become none. */
+/** The path of the job that a task says it has become, in its messages or in place of a Task; undefined: it has become none. */
 function jobOf({ answer }: TaskProgress): string | undefined {
-  const message = messagesOf(member(answer?.body, 'Messages')).find(({ id }) => id?.endsWith('OperationTransitionedToJob'));
+  const said = [...messagesOf(member(answer?.body, 'Messages')), ...remarksOf(answer?.body)];
+  const message = said.find(({ id }) => id?.endsWith('OperationTransitionedToJob'));
   if (message === undefined) return undefined;
-  return message.args.find((value) => value.startsWith('/')) ?? /(\/redfish\/[^\s"',]{1,300}[^\s"',.])/.exec(message.text ?? '')?.[1];
+  const named =
+    message.args.find((value) => value.startsWith('/')) ?? /(\/redfish\/[^\s"',]{1,300}[^\s"',.])/.exec(message.text ?? '')?.[1];
+  return named ?? answer?.location;
 }
 
 /**
@@ -101,7 +105,7 @@ function jobOf({ answer }: TaskProgress): string | undefined {
  */
 export async function readTask(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {
   const task = await readOne(ask, monitor);
-  const job = task.kind === 'done' ? jobOf(task) : undefined;
+  const job = jobOf(task);
   return job === undefined || job === monitor ? task : { ...(await readOne(ask, job)), job };
 }
 async function readOne(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {

@@ -88,6 +88,12 @@ async function write(task: Task, { system, bios, settings }: BiosView, body: Jso
     },
   });
   if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
+  const isTold = Object.keys(attributesOf(kept.shown)).some((name) => Object.hasOwn(visible, name));
+  if (isTold || settings.etag !== undefined) return;
+  // It may have dropped a change without If-Match (AMI). A service that has kept it takes it again, or refuses that.
+  await ask('PATCH', settings.path, { body, headers: { 'if-match': '*' } }).catch((error: unknown) => {
+    if (!isStatus(error)) throw error;
+  });
 }
 
 async function apply(task: Task, settings: unknown): Promise<Outcome> {
