@@ -47,7 +47,7 @@ const UNSEEN_PAUSES: readonly number[] = [...PAUSES, 10_000, 20_000, 30_000];
 /** Milliseconds for the task of a change. */
 const TASK_MS = 120_000;
 
-export interface ReadBack {
+interface ReadBack {
   readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
   readonly signal: AbortSignal;
   /** The change may be shown later, and the caller waits for that: it is read only once. */
