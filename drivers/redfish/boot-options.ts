@@ -6,8 +6,7 @@ import { isMac } from '../../model/idents';
 import { linkedCollection, member, textOf, textsOf } from '../../wire/redfish';
 import type { SystemView } from './target';
 
-/** @internal */
-export interface BootOption {
+interface BootOption {
   /** BootOptionReference, which BootOrder and BootNext name: `Boot0003`. */
   readonly reference: string;
   readonly name: string;

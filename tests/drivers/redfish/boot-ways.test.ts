@@ -1,10 +1,11 @@
 /** Boot devices where the usual override is not offered or not kept: boot options by their order and addresses, and other targets. */
-import { bootOptionOf, networkOption, type BootOption } from '../../../drivers/redfish/boot-options';
+import { bootOptionOf, networkOption } from '../../../drivers/redfish/boot-options';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { NODE_UUID } from '../../support/task';
 import { SYSTEM } from '../../wire/redfish/service';
 import { redfishBench } from '../redfish-bench';
 
+type BootOption = NonNullable<ReturnType<typeof bootOptionOf>>;
 const MAC = '52:54:00:0a:0b:0c';
 it.each<[string, object, Partial<BootOption> | undefined]>([
   [
