@@ -31,9 +31,28 @@ export const forgetAgent = (task: NodeTask): InternalChanges => {
 /** Seconds between reads of the power state: short ones first, since most machines need less than a second. */
 const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
-async function waitFor(task: Task, state: 'power on' | 'power off', seconds: number): Promise<void> {
-  const until = task.clock.now() + seconds * 1000;
-  const isReached = async (): Promise<boolean> => (await task.driver.power.get(task)) === state;
+/**
+ * @param again repeats the order, once half of the time has passed without effect. Absent: it is sent once
+ * @internal
+ */
+export async function waitFor(task: Task, state: 'power on' | 'power off', seconds: number, again?: () => Promise<void>): Promise<void> {
+  const start = task.clock.now();
+  const until = start + seconds * 1000;
+  let repeat = again;
+  const isReached = async (): Promise<boolean> => {
+    const now = await task.driver.power.get(task);
+    if (now === state) return true;
+    if (repeat !== undefined && now !== null && task.clock.now() - start >= seconds * 500) {
+      const order = repeat;
+      repeat = undefined;
+      task.log.warn('The BMC has accepted the order, which has no effect yet: it is sent again', { order: state });
+      await order().catch((error: unknown) => {
+        task.signal.throwIfAborted();
+        task.log.debug('The BMC does not take the order again', { reason: reasonOf(error) });
+      });
+    }
+    return false;
+  };
   const pauseAfter = (reads: number): number | undefined => {
     const pause = (PAUSES[reads - 1] ?? PAUSES.at(-1)!) * 1000;
     return task.clock.now() + pause > until ? undefined : pause;
@@ -97,7 +116,9 @@ async function order(task: NodeTask, asked: Power, from: 'power on' | 'power off
   const target = ends === 'power on' && from === 'power off' ? 'power on' : asked;
   const limit = seconds ?? limitOf(task, target);
   await sendOrder(task, target, limit);
-  if (!task.driver.power.throughAgent) await waitFor(task, ends, limit);
+  // Some BMCs accept `on` and do nothing (Dell R650 with firmware 5.10.10.05).
+  const again = target === 'power on' ? () => sendOrder(task, target, limit) : undefined;
+  if (!task.driver.power.throughAgent) await waitFor(task, ends, limit, again);
 }
 
 const hasDedicatedPowerSupply = ({ driver_info: info }: Pick<NodeRecord, 'driver_info'>): boolean =>

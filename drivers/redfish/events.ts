@@ -7,6 +7,7 @@ import type { Signal, SignalKind } from '../../model/rules/health-rules';
 import {
   RedfishError,
   collection,
+  hasMessage,
   isStatus,
   linkOf,
   member,
@@ -31,7 +32,10 @@ const TYPES: readonly string[] = ['Alert', 'StatusChange', 'ResourceAdded', 'Res
  */
 const contextOf = (owner: string, destination: string): string =>
   `${owner} ${createHash('sha256').update(destination).digest('hex').slice(0, 16)}`;
-const isOurs = (body: unknown, owner: string): boolean => textOf(member(body, 'Context'))?.startsWith(`${owner} `) ?? false;
+/** The destination has a secret of ours. Some services keep no Context. */
+const isOurs = (body: unknown, owner: string, destination?: string): boolean =>
+  textOf(member(body, 'Context'))?.startsWith(`${owner} `) === true ||
+  (destination !== undefined && !textOf(member(body, 'Context')) && member(body, 'Destination') === destination);
 /** A service that could not send for a while ends or suspends a subscription, as its DeliveryRetryPolicy says. */
 const isEnabled = (body: unknown): boolean => !['Disabled', 'StandbyOffline'].includes(textOf(member(body, 'Status', 'State')) ?? '');
 
@@ -51,8 +55,8 @@ async function serviceOf(task: Task): Promise<Service | undefined> {
   const place = linkOf(member(service?.body, 'Subscriptions'));
   return place === undefined ? undefined : { ask, body: service!.body, place };
 }
-const ourSubscriptions = async ({ ask, place }: Service, owner: string): Promise<readonly RedfishResource[]> =>
-  (await collection(ask, place)).filter(({ body }) => isOurs(body, owner));
+const ourSubscriptions = async ({ ask, place }: Service, owner: string, destination?: string): Promise<readonly RedfishResource[]> =>
+  (await collection(ask, place)).filter(({ body }) => isOurs(body, owner, destination));
 
 /**
  * The bodies to try in turn. EventTypes is deprecated since EventDestination 1.5: some services require it, and others refuse it. Schemas
@@ -78,10 +82,24 @@ async function subscribe({ ask, body, place }: Service, destination: string, con
       return path;
     } catch (error) {
       // Other refusals do not depend on the form of the request.
-      if (!isStatus(error, 400, 422) || index === bodies.length - 1) throw error;
+      if (!isStatus(error, 400, 422) || EXISTS.some((name) => hasMessage(error, name)) || index === bodies.length - 1) throw error;
     }
   }
   throw new RedfishError('protocol', 'the service accepts no subscription');
+}
+/** Words for a subscription to the same destination that exists (HPE; Dell). Another service says by the second that a value was changed. */
+const EXISTS = ['ResourceAlreadyExists', 'PropertyValueModified'] as const;
+/** Subscribes. A service that has such a subscription already, and does not list it as ours, gets it anew. */
+async function subscribeAnew(service: Service, destination: string, context: string): Promise<string> {
+  try {
+    return await subscribe(service, destination, context);
+  } catch (error) {
+    if (!EXISTS.some((name) => hasMessage(error, name))) throw error;
+    const same = (await collection(service.ask, service.place)).filter(({ body }) => member(body, 'Destination') === destination);
+    if (same.length === 0) throw error;
+    for (const { path } of same) await remove(service.ask, path);
+    return subscribe(service, destination, context);
+  }
 }
 /** The secret of the destination must not be in errors, which may quote the request. */
 const withoutSecret = (error: unknown, destination: string): unknown => {
@@ -98,10 +116,10 @@ async function keep(task: Task, owner: string, destination: string): Promise<str
     if (member(service.body, 'ServiceEnabled') === false)
       throw new RedfishError('protocol', 'the event service is disabled: enable it at the BMC (ServiceEnabled)');
     const context = contextOf(owner, destination);
-    const ours = await ourSubscriptions(service, owner);
-    const good = ours.find(({ body }) => member(body, 'Context') === context && isEnabled(body));
+    const ours = await ourSubscriptions(service, owner, destination);
+    const good = ours.find(({ body }) => [context, undefined, null, ''].includes(member(body, 'Context') as string) && isEnabled(body));
     for (const { path } of ours) if (path !== good?.path) await remove(service.ask, path);
-    return good?.path ?? (await subscribe(service, destination, context));
+    return good?.path ?? (await subscribeAnew(service, destination, context));
   } catch (error) {
     throw redfishFault(task, withoutSecret(error, destination), 'subscription to events');
   }

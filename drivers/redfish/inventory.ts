@@ -19,6 +19,13 @@ const text = (value: unknown): string | undefined => {
   const content = typeof value === 'number' ? String(value) : value;
   return typeof content === 'string' && content !== '' ? content.slice(0, MAX_TEXT) : undefined;
 };
+/** What makers write in place of a serial number. */
+const NO_SERIAL = /^(?:to be filled\b.*|0+|n\/?a|none|null|unknown|not (?:specified|available|applicable)|default string|[.\s-]+)$/i;
+/** A serial number without the spaces around it. */
+function serial(value: unknown): string | undefined {
+  const content = text(value)?.trim();
+  return content === undefined || content === '' || NO_SERIAL.test(content) ? undefined : content;
+}
 /** A number of zero or more. */
 const positive = (value: unknown): number | undefined => {
   const number = numberOf(value);
@@ -33,10 +40,12 @@ const orNull = <T>(value: T | undefined): T | null => value ?? null;
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.slice(0, 64).flatMap((item: unknown) => text(item) ?? []) : [];
 
+const textIn = (resource: unknown, name: string): string | undefined =>
+  name === 'SerialNumber' ? serial(member(resource, name)) : text(member(resource, name));
 /** Member of the resource → name in the inventory. */
 type Names = readonly (readonly [string, string])[];
 const named = (resource: unknown, names: Names): JsonObject =>
-  defined(Object.fromEntries(names.map(([of, to]) => [to, text(member(resource, of))])));
+  defined(Object.fromEntries(names.map(([of, to]) => [to, textIn(resource, of)])));
 
 /** InstructionSet → cpu_arch. */
 const ARCHITECTURES: Readonly<Record<string, string>> = {
@@ -160,7 +169,7 @@ function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]
 }
 
 /** Null where the drive has no value: clients of Ironic expect the keys. */
-const textOrNull = (resource: unknown, name: string): string | null => orNull(text(member(resource, name)));
+const textOrNull = (resource: unknown, name: string): string | null => orNull(textIn(resource, name));
 const size = (resource: unknown): number | null => orNull(whole(member(resource, 'CapacityBytes')));
 const diskOf = (drive: unknown): JsonObject => ({
   name: textOrNull(drive, 'Name'),

@@ -40,7 +40,7 @@ function powerOf({ body, path }: SystemView): 'power on' | 'power off' | null {
 
 /** A refusal may name the machine's state where the service shows no power state. */
 const saysItIs = (error: RedfishError, state: 'on' | 'off'): boolean =>
-  new RegExp(`host is powered ${state}|already powered ${state}`, 'i').test(error.message);
+  new RegExp(`host is powered ${state}|already powered ${state}|already in the requested (?:power )?state`, 'i').test(error.message);
 
 /**
  * Whether the machine already has the state that the refused request leads to: then there was nothing to do. Services refuse such requests

@@ -44,9 +44,10 @@ export function redfishReader({ clock, log }: Task, ask: SendRedfishRequest): Re
     }
   };
   const get = async (value: unknown): Promise<unknown> => {
-    const path = linkOf(value);
+    // Some services write the path itself in place of a reference.
+    const path = linkOf(value) ?? (typeof value === 'string' && value.startsWith('/') ? value : undefined);
     // A reference has no other member than its path.
-    if (path === undefined || Object.keys(value as object).length > 1) return value;
+    if (path === undefined || (typeof value === 'object' && Object.keys(value as object).length > 1)) return value;
     return unlessLost(path, async () => (await once('GET', path)).body);
   };
   const listed = async (collection: unknown): Promise<readonly unknown[]> => {

@@ -1,8 +1,19 @@
 /** UEFI Secure Boot of machines with a Redfish service (schema SecureBoot): on or off, and its keys. */
 import { Fault } from '../../model/errors';
-import { RedfishError, actionOf, hasMessage, isStatus, member, patchResource, readLinked, type RedfishResource } from '../../wire/redfish';
+import {
+  RedfishError,
+  actionOf,
+  hasMessage,
+  isStatus,
+  member,
+  patchKept,
+  patchResource,
+  readLinked,
+  type RedfishResource,
+} from '../../wire/redfish';
 import { type ManagementInterface, type Step, type Task, done } from '../interfaces';
 import { bootModeOfSystem } from './boot-settings';
+import { quirksOf } from './quirks';
 import { onSystem, systemOf, type SystemView } from './target';
 import { rebootUntilApplied } from './reboot-until-applied';
 
@@ -37,7 +48,14 @@ export const secureBoot: NonNullable<ManagementInterface['secureBoot']> = {
       const found = await secureBootOf(task, system, 'set_secure_boot_state');
       if (enabledOf(found) === on) return false;
       if (bootModeOfSystem(system) === 'bios') throw failure(`Configuring secure boot requires UEFI for node ${uuid}`);
-      await patchResource(system.ask, found, { SecureBootEnable: on }).catch((error: unknown) => {
+      const change = { SecureBootEnable: on };
+      const { dropsUntagged } = await quirksOf(task, system);
+      // Most services show the change at the next start only.
+      const written: Promise<unknown> =
+        dropsUntagged && found.etag === undefined
+          ? patchKept(system.ask, found, change, { clock: task.clock, signal: task.signal, isLater: true })
+          : patchResource(system.ask, found, change);
+      await written.catch((error: unknown) => {
         if (!(error instanceof RedfishError)) throw error;
         throw failure(`Failed to set secure boot state on node ${uuid} to ${shown}: ${error.message}`);
       });

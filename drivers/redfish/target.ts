@@ -223,6 +223,8 @@ const NO_CONNECTION: readonly string[] = ['unreachable', 'untrusted', 'interrupt
 /** A hint for the operator, appended to the message. */
 function hint(error: RedfishError): string {
   if (error.kind === 'untrusted') return ' (redfish_verify_ca in driver_info, or [redfish]verify_ca, says whom to trust)';
+  if (hasMessage(error, 'PasswordChangeRequired'))
+    return ' (the BMC demands a new password for this account before it does anything else: change it there, then in redfish_password of driver_info)';
   if (isStatus(error, 401)) return ' (the service does not take redfish_username and redfish_password of driver_info)';
   return '';
 }
@@ -240,11 +242,16 @@ export interface SystemView extends RedfishResource {
   readonly target: RedfishTarget;
   readonly ask: SendRedfishRequest;
 }
+/** Systems that are no host: baseboards of GPUs, and cards with a processor of their own (NVIDIA). */
+const NO_HOST = /^(?:HGX_.*|DPU.*|MGX_NVSwitch_.*)$/i;
+const lastName = (path: string): string => withoutEndSlashes(path).split('/').at(-1) ?? '';
 async function onlySystem(ask: SendRedfishRequest, target: RedfishTarget): Promise<string> {
   const root = await ask('GET', rootPath(target));
   const systems = linkOf(member(root.body, 'Systems'));
   if (systems === undefined) throw new RedfishError('protocol', `${target.address} names no systems in its service root`);
-  const [path, ...others] = await memberPaths(ask, systems);
+  const all = await memberPaths(ask, systems);
+  const hosts = all.filter((path) => !NO_HOST.test(lastName(path)));
+  const [path, ...others] = hosts.length > 0 ? hosts : all;
   if (path === undefined || others.length > 0)
     throw new RedfishError('protocol', 'Failed at determining default for "ComputerSystem": System count is not exactly one');
   return path;

@@ -22,7 +22,9 @@ import {
 } from '../../wire/redfish';
 import type { ManagementInterface, Task, VirtualMediaType } from '../interfaces';
 import { publishMedium, unpublish, withoutTokens } from '../common/media';
+import { identify } from './makers';
 import { managersOf } from './managers';
+import { remoteMediaSwitch, switchRemoteMediaOn } from './remote-media';
 import { onSystem, type SystemView } from './target';
 
 /** MediaTypes of the schema. */
@@ -51,19 +53,33 @@ const usable = (system: SystemView, groups: readonly (readonly RedfishResource[]
  * The drives for a medium of this type. Where several drives take media of all types, such as the two slots of an iDRAC, the first is for the
  * CD, since the machine may boot from no other, and the others are for the rest.
  */
-function drivesFor(group: readonly RedfishResource[], type: MediaType): readonly RedfishResource[] {
+function suitableIn(group: readonly RedfishResource[], type: MediaType): readonly RedfishResource[] {
   const suitable = group.filter((drive) => accepts(drive, type));
   const first = group.find((drive) => accepts(drive, 'CD'));
   const takesRest = (drive: RedfishResource): boolean => drive !== first && (accepts(drive, 'USBStick') || accepts(drive, 'Floppy'));
   const own = suitable.filter((drive) => (type === 'CD' ? !takesRest(drive) : drive !== first));
   return own.length > 0 ? own : suitable;
 }
+/** Reads of the drives after remote media are switched on. */
+const SWITCHED_READS = 20;
+/** The drives for this type. AMI's BMCs have no drives until remote media are switched on, which is done here. */
+async function drivesFor(task: Task, system: SystemView, type: MediaType): Promise<readonly (readonly RedfishResource[])[]> {
+  const look = async (): Promise<readonly (readonly RedfishResource[])[]> => usable(system, await drivesOf(system));
+  let found = await look();
+  if (found.flat().length === 0 && (await switchRemoteMediaOn(task, system)))
+    await waitUntil(
+      task,
+      async () => (found = await look()).flat().length > 0,
+      (reads) => (reads < SWITCHED_READS ? PAUSE_MS : undefined),
+    );
+  return found.map((group) => suitableIn(group, type));
+}
 
 /** Attempts, and milliseconds between them, for BMCs that still work on the last ejection. */
 const TRIES = 3;
 const PAUSE_MS = 3000;
-/** Reads of a drive after an ejection before its medium counts as still inserted. */
-const EMPTY_READS = 5;
+/** Reads of a drive after a change before it counts as not made. */
+const STATE_READS = 5;
 /** Some BMCs upload the image over their own, slow network. */
 const TASK_MS = 600_000;
 
@@ -94,6 +110,19 @@ interface MediumToInsert {
   /** TransferProtocolType; undefined: the BMC takes it from the URL. */
   readonly protocol: string | undefined;
 }
+/** Whether a drive shows this image. One that shows none of its properties does not tell it. */
+function holds({ body }: RedfishResource, url: string): boolean {
+  const [inserted, image, via] = ['Inserted', 'Image', 'ConnectedVia'].map((name) => member(body, name) ?? undefined);
+  return inserted === undefined || inserted === true || image === url || via === 'URI';
+}
+/** Reads the drive until it shows the image, or not in time. */
+const becomesFull = (task: Task, system: SystemView, drive: RedfishResource, url: string): Promise<boolean> =>
+  waitUntil(
+    task,
+    async () => holds(await readResource(system.ask, drive.path), url),
+    (reads) => (reads < STATE_READS ? PAUSE_MS : undefined),
+  );
+
 /** Inserts into one drive. @returns false: the drive does not offer insertion. Throws RedfishError; a Fault when the medium does not arrive. */
 async function insertInto(
   task: Task,
@@ -108,22 +137,23 @@ async function insertInto(
   };
   const arrives = (): Promise<void> => untilInserted(task, system, drive);
   const action = actionOf(drive, '#VirtualMedia.InsertMedia');
-  if (!action) {
-    if (!(await isPatched(system, drive))) return false;
-    await follow(task, system, await patchResource(system.ask, drive, { ...parameters, Inserted: true, WriteProtected: true }), arrives);
-  }
+  if (!action && !(await isPatched(system, drive))) return false;
   const offered = protocol === undefined ? undefined : await action?.allowed(system.ask, 'TransferProtocolType');
   if (protocol !== undefined && offered?.includes(protocol) === false)
     throw new Fault('InvalidParameterValue', {
       message: `Node ${task.node.uuid} requested transport protocol ${protocol} via driver_info, but BMC only supports ${repr(offered)}.`,
     });
+  const send = (): Promise<RedfishAnswer> =>
+    action
+      ? system.ask('POST', action.target, { body: parameters })
+      : patchResource(system.ask, drive, { ...parameters, Inserted: true, WriteProtected: true });
   // Inserted and WriteProtected default to true, and some services refuse them.
-  for (let retries = 0, done = !action; !done; retries++) {
+  for (let retries = 0, done = false; !done; retries++) {
     try {
-      await follow(task, system, await system.ask('POST', action!.target, { body: parameters }), arrives);
+      await follow(task, system, await send(), arrives);
       done = true;
     } catch (error) {
-      const refused = isStatus(error) && (error.status ?? 500) < 500;
+      const refused = action && isStatus(error) && (error.status ?? 500) < 500;
       const lacking =
         refused &&
         ADDITIONS.find(({ missing, adds }) => missing.test(error.message) && !Object.keys(adds(url)).some((key) => key in parameters));
@@ -132,44 +162,73 @@ async function insertInto(
     }
   }
   if (task.options['redfish.enable_vmedia_insert_polling']) await arrives();
-  return true;
+  if (await becomesFull(task, system, drive, url)) return true;
+  // Accepted, and not kept: once more, without a condition.
+  const again = action
+    ? send()
+    : system.ask('PATCH', drive.path, { body: { ...parameters, Inserted: true }, headers: { 'if-match': '*' } });
+  const refusal = await again.then(
+    (answer) => follow(task, system, answer, arrives),
+    (error: unknown) => {
+      if (!isStatus(error)) throw error;
+      return error;
+    },
+  );
+  if (await becomesFull(task, system, drive, url)) return true;
+  const { vendor } = await identify(task, system);
+  const why = refusal ? `; and then refused: ${withoutTokens(refusal.message)}` : '';
+  throw new RedfishError(
+    'unkept',
+    `the medium for ${drive.path} is accepted, not kept by the service (${vendor ?? 'unknown maker'}): Inserted was set to true and is false${why}`,
+  );
 }
 
-/** Reads the drive again until it is empty. @returns whether it is */
+/** Reads the drive again until it is empty. Only Inserted counts: some services keep the name of the image. @returns whether it is */
 const becomesEmpty = (task: Task, system: SystemView, drive: RedfishResource): Promise<boolean> =>
   waitUntil(
     task,
     async () => !isInserted(await readResource(system.ask, drive.path)),
-    (reads) => (reads < EMPTY_READS ? PAUSE_MS : undefined),
+    (reads) => (reads < STATE_READS ? PAUSE_MS : undefined),
   );
+/** @throws RedfishError when the drive still shows its medium */
 async function eject(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
-  const still = new RedfishError('protocol', `${drive.path} still has its medium after an ejection`);
-  const arrives = async (): Promise<void> => {
-    if (!(await becomesEmpty(task, system, drive))) throw still;
-  };
   const action = actionOf(drive, '#VirtualMedia.EjectMedia');
-  if (!action) {
-    if (!(await isPatched(system, drive))) throw new RedfishError('protocol', `${drive.path} does not offer to eject media`);
-    await follow(task, system, await patchResource(system.ask, drive, { Image: null, Inserted: false }), arrives);
-    return;
-  }
-  try {
-    // The action has no parameters, but some services require an empty object. Ejecting twice does no harm.
-    const answer = await system.ask('POST', action.target, { repeatable: true }).catch((error: unknown) => {
+  if (!action && !(await isPatched(system, drive))) throw new RedfishError('protocol', `${drive.path} does not offer to eject media`);
+  // The action has no parameters, but some services require an empty object. Ejecting twice does no harm.
+  const act = ({ target }: { readonly target: string }): Promise<RedfishAnswer> =>
+    system.ask('POST', target, { repeatable: true }).catch((error: unknown) => {
       if (!isStatus(error, 400, 415)) throw error;
-      return system.ask('POST', action.target, { body: {}, repeatable: true });
+      return system.ask('POST', target, { body: {}, repeatable: true });
     });
-    await follow(task, system, answer, arrives);
-  } catch (error) {
-    // The medium may have been out already, or goes out in spite of the error. Services show the old state for a while.
-    if (!isStatus(error) || !(await becomesEmpty(task, system, drive))) throw error;
+  const once = async (): Promise<void> => {
+    const answer = await (action ? act(action) : patchResource(system.ask, drive, { Image: null, Inserted: false }));
+    await followTask(system.ask, answer, { clock: task.clock, signal: task.signal, timeoutMs: TASK_MS });
+  };
+  let failure: unknown = new RedfishError('unkept', `${drive.path} still has its medium after an ejection, which the service accepted`);
+  for (let tries = 0; tries < 2; tries++) {
+    let isRefused = false;
+    try {
+      await once();
+    } catch (error) {
+      // The medium may have been out already, or goes out in spite of the error. Services show the old state for a while.
+      if (!isStatus(error)) throw error;
+      if (tries === 0) failure = error;
+      isRefused = true;
+    }
+    if (await becomesEmpty(task, system, drive)) return;
+    if (isRefused) break;
   }
+  throw failure;
 }
 
 /** Whether another drive may accept what this one refused, such as a drive that only serves the BMC's own console. */
 const tryNext = (error: unknown): error is RedfishError =>
   error instanceof RedfishError &&
-  (error.kind === 'protocol' || error.kind === 'task' || isStatus(error, 400, 405, 501) || hasMessage(error, 'ActionNotSupported'));
+  (error.kind === 'protocol' ||
+    error.kind === 'task' ||
+    error.kind === 'unkept' ||
+    isStatus(error, 400, 405, 501) ||
+    hasMessage(error, 'ActionNotSupported'));
 
 const isBroken = (error: unknown): error is RedfishError => isStatus(error) && (error.status ?? 0) >= 500;
 /** Inserts into the first drive of a group that accepts the medium. @returns false: none does; the errors are added to `errors` */
@@ -229,8 +288,8 @@ export async function insertMedium(
 ): Promise<void> {
   const errors: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
-    for (const group of usable(system, await drivesOf(system))) {
-      let drives = await emptied(task, system, drivesFor(group, type));
+    for (const group of await drivesFor(task, system, type)) {
+      let drives = await emptied(task, system, group);
       const insert = async (attempt: number): Promise<boolean> => {
         if (attempt > 1) drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
         return insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors);
@@ -279,7 +338,10 @@ export async function typeOfDrive(task: Task, types: readonly MediaType[], inser
     const drives = usable(system, await drivesOf(system))
       .flat()
       .filter((drive) => !inserted || isInserted(drive));
-    return types.find((type) => drives.some((drive) => accepts(drive, type)));
+    const found = types.find((type) => drives.some((drive) => accepts(drive, type)));
+    if (found !== undefined || inserted || drives.length > 0) return found;
+    // The drives appear when the first medium is inserted.
+    return (await remoteMediaSwitch(system)) === undefined ? undefined : types[0];
   });
 }
 

@@ -1,6 +1,6 @@
 /** Redfish client (DSP0266): reuses connections and logins; session or basic authentication. */
 import type { Duplex } from 'node:stream';
-import { RedfishError, isStatus } from './errors';
+import { RedfishError, hasMessage, isStatus, remarksOf } from './errors';
 import { linkOf, member } from './json';
 import {
   connectionsFor,
@@ -45,6 +45,8 @@ interface Login {
   readonly session?: string | undefined;
   /** Requests that were answered with 403 when the session was new: their 403 is no sign that it has ended. */
   readonly forbidden: Set<string>;
+  /** The account must get a new password before it may do anything else. The path of the account, if the service tells it. */
+  readonly mustChange?: { readonly account: string | undefined } | undefined;
 }
 interface TargetState {
   readonly target: RedfishTarget;
@@ -52,7 +54,44 @@ interface TargetState {
   login?: Promise<Login> | undefined;
   /** A session was opened once. After that, a failure does not lead to basic authentication. */
   hadSession?: true;
+  /** Basic authentication in place of a session until then, in milliseconds since the epoch: the service has too many sessions. */
+  basicUntil?: number | undefined;
+  /** The service has accepted these credentials. */
+  hasWorked?: true;
+  /** How often in turn the service has refused these credentials. */
+  refusals: number;
+  /** They are not sent again before that time, in milliseconds since the epoch, so that the service does not lock the account. */
+  blockedUntil: number;
   users: number;
+}
+
+/** Refusals in turn after which credentials rest. Services lock accounts after three to five. */
+const FREE_REFUSALS = 3;
+/** Milliseconds of the first rest; each further one is twice as long. */
+const FIRST_REST = 30_000;
+const LONGEST_REST = 300_000;
+/** Milliseconds until a service with too many sessions is asked for one again. */
+const BASIC_MS = 600_000;
+/** A 401 that does not concern the credentials. */
+const OTHER_REFUSAL = /licen[cs]e|privilege/i;
+const refusesCredentials = (error: unknown): error is RedfishError =>
+  isStatus(error, 401) && !error.messageIds.some((id) => OTHER_REFUSAL.test(id));
+function noteRefusal(state: TargetState, now: number): void {
+  state.refusals++;
+  const rest = Math.min(FIRST_REST * 2 ** (state.refusals - FREE_REFUSALS), LONGEST_REST);
+  if (state.refusals >= FREE_REFUSALS) state.blockedUntil = now + rest;
+}
+function noteSuccess(state: TargetState): void {
+  state.hasWorked = true;
+  state.refusals = 0;
+  state.blockedUntil = 0;
+}
+/** Throws while the credentials rest. */
+function checkRest({ target, refusals, blockedUntil }: TargetState, now: number): void {
+  if (now >= blockedUntil) return;
+  const seconds = Math.ceil((blockedUntil - now) / 1000);
+  const why = `${target.address} has refused the credentials ${refusals} times; so that it does not lock the account, they are sent again in ${seconds} s`;
+  throw new RedfishError('status', why, { status: 401 });
 }
 
 const basic = ({ username = '', password = '' }: RedfishTarget): Login => ({
@@ -61,46 +100,107 @@ const basic = ({ username = '', password = '' }: RedfishTarget): Login => ({
   headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
 });
 
-/** Opens a session (DSP0266 §13.3.4) at the path in the service root. */
+/** A session service that is not there. */
+const isNoPlace = (error: unknown): boolean => isStatus(error, 404, 405, 501);
+/** Opens a session (DSP0266 §13.3.4) at the path in the service root, or where services have it that name none: old ones have another place. */
 async function openSession(service: Service, options: RedfishRequestOptions): Promise<Login> {
   const { target } = service;
+  const root = rootPath(target);
   // Some services require authentication even for their root.
-  const root = await exchange(service, 'GET', rootPath(target), options).catch((error: unknown) => {
-    if (isStatus(error)) return undefined;
+  const { body: described } = await exchange(service, 'GET', root, options).catch((error: unknown) => {
+    if (isStatus(error)) return { body: undefined };
     throw error;
   });
-  const sessions = linkOf(member(root?.body, 'Links', 'Sessions')) ?? `${rootPath(target)}SessionService/Sessions`;
+  const named = linkOf(member(described, 'Links', 'Sessions'));
+  const first = named ?? `${root}SessionService/Sessions`;
   const body = { UserName: target.username ?? '', Password: target.password ?? '' };
-  const answer = await exchange(service, 'POST', sessions, { ...options, body, repeatable: true });
+  const open = (place: string): Promise<RedfishAnswer> => exchange(service, 'POST', place, { ...options, body, repeatable: true });
+  const answer = await open(first).catch((error: unknown) => {
+    if (named !== undefined || !isNoPlace(error)) throw error;
+    return open(`${root}Sessions`);
+  });
   const token = answer.headers['x-auth-token'];
   if (token === undefined || !TOKEN.test(token))
     throw new RedfishError('protocol', `${target.address} opened a session without a token that can be sent`);
-  return { kind: 'session', headers: { 'x-auth-token': token }, session: answer.location ?? linkOf(answer.body), forbidden: new Set() };
+  const change = remarksOf(answer.body).find(({ id }) => id?.endsWith(CHANGE_REQUIRED));
+  return {
+    kind: 'session',
+    headers: { 'x-auth-token': token },
+    session: answer.location ?? linkOf(answer.body),
+    forbidden: new Set(),
+    ...(change ? { mustChange: { account: change.args.find((value) => value.startsWith('/')) } } : {}),
+  };
+}
+/** The message of DSP2065 for an account that may only change its password. */
+const CHANGE_REQUIRED = 'PasswordChangeRequired';
+/** Says of a refusal that the account must get a new password, where only the answer to the log-in has told it. */
+function withChange(error: RedfishError, { mustChange }: Login): RedfishError {
+  if (!mustChange || hasMessage(error, CHANGE_REQUIRED)) return error;
+  const { status, messageIds } = error;
+  const message = `${error.message} The password must be changed first${mustChange.account === undefined ? '' : ` (${mustChange.account})`}.`;
+  return new RedfishError('status', message, { status, messageIds: [...messageIds, CHANGE_REQUIRED], cause: error });
 }
 
-async function login(service: Service, state: TargetState, options: RedfishRequestOptions): Promise<Login> {
+/** Whether a service opens no session because there are too many. */
+const hasTooMany = (error: RedfishError): boolean =>
+  hasMessage(error, 'SessionLimitExceeded') ||
+  hasMessage(error, 'CreateLimitReachedForResource') ||
+  /(?:too many|limit|maximum)[^.]{0,100}sessions?\b|\bsessions?\b[^.]{0,100}(?:limit|maximum|exceeded)/i.test(error.message);
+
+async function login(service: Service, state: TargetState, options: RedfishRequestOptions, now: () => number): Promise<Login> {
   const { target } = state;
   if (target.username === undefined) return { kind: 'none', headers: {}, forbidden: new Set() };
   if (target.authType === 'basic') return basic(target);
   try {
     const session = await openSession(service, options);
     state.hadSession = true;
+    noteSuccess(state);
     return session;
   } catch (error) {
     // Without a usable session service, each request carries the password.
     const answered = error instanceof RedfishError && (error.kind === 'status' || error.kind === 'protocol');
-    if (target.authType === 'auto' && answered && !state.hadSession) return basic(target);
-    throw error;
+    if (refusesCredentials(error)) noteRefusal(state, now());
+    if (target.authType !== 'auto' || !answered || state.blockedUntil > now()) throw error;
+    const isFull = hasTooMany(error);
+    if (state.hadSession && !isFull) throw error;
+    if (isFull) state.basicUntil = now() + BASIC_MS;
+    return basic(target);
   }
 }
 
-/** Whether a 403 stands. Some services answer so when the session has ended, others when the account may not do this. */
+/** Whether a 403 or a page stands. Some services answer so when the session has ended, others when the account may not do this. */
 function isFinal({ kind, forbidden }: Login, request: string, renewed: boolean): boolean {
   if (kind !== 'session' || forbidden.has(request)) return true;
   if (renewed && forbidden.size < MAX_FORBIDDEN) forbidden.add(request);
   return renewed;
 }
 
+/** A request that failed. */
+interface Refused {
+  readonly state: TargetState;
+  /** Absent: the log-in failed. */
+  readonly proof: Login | undefined;
+  /** Of the request. */
+  readonly name: string;
+  /** A new session has been opened for it. */
+  readonly renewed: boolean;
+}
+/**
+ * What a failure means: `final`; `again`, which may succeed with a new log-in, or with the same credentials once more, as some services (iLO)
+ * refuse good credentials now and then; or `ended`, where the old session may still be open.
+ */
+function verdictOn(error: unknown, { state, proof, name, renewed }: Refused, now: () => number): 'final' | 'again' | 'ended' {
+  const doubted = (): 'final' | 'again' => (state.hasWorked === true && state.blockedUntil <= now() ? 'again' : 'final');
+  if (proof === undefined) return refusesCredentials(error) ? doubted() : 'final';
+  if (isStatus(error, 401)) {
+    if (proof.kind === 'session') return renewed ? 'final' : 'again';
+    if (proof.kind === 'none' || !refusesCredentials(error)) return 'final';
+    noteRefusal(state, now());
+    return doubted();
+  }
+  const mayHaveEnded = isStatus(error, 403) || (error instanceof RedfishError && error.isPage);
+  return mayHaveEnded && !isFinal(proof, name, renewed) ? 'ended' : 'final';
+}
 /** The connections to services by their certificate rules. */
 function createConnections(connectTimeoutMs: number) {
   const agents = new Map<string, ReturnType<typeof connectionsFor>>();
@@ -123,12 +223,23 @@ function createConnections(connectTimeoutMs: number) {
   };
 }
 
+/** Ends the session of a log-in, if it has one. */
+async function logout(state: Pick<TargetState, 'login' | 'service'>): Promise<void> {
+  const ended = await state.login?.catch(() => undefined);
+  const service = await state.service?.catch(() => undefined);
+  if (ended?.session === undefined || service === undefined) return;
+  const bounds = { headers: ended.headers, timeoutMs: LOGOUT_TIMEOUT };
+  await exchange(service, 'DELETE', ended.session, bounds).catch(() => undefined);
+}
+
 /**
  * Logins and connections to services, shared by all callers. Each service gets few concurrent requests; others wait.
  * @param options.maxSessions most logins to keep; above, the least recently used one is ended. 0: none is kept
  */
-export function createRedfishPool(options: { readonly maxSessions?: number; readonly connectTimeoutMs?: number } = {}): RedfishPool {
-  const { maxSessions = 1000, connectTimeoutMs = CONNECT_TIMEOUT } = options;
+export function createRedfishPool(
+  options: { readonly maxSessions?: number; readonly connectTimeoutMs?: number; readonly now?: () => number } = {},
+): RedfishPool {
+  const { maxSessions = 1000, connectTimeoutMs = CONNECT_TIMEOUT, now = Date.now } = options;
   const connections = createConnections(connectTimeoutMs);
   const logins = new Map<string, TargetState>();
   /** Logouts in progress. */
@@ -141,13 +252,6 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
     service.catch(() => (state.service = undefined));
     return service;
   };
-  const logout = async (state: Pick<TargetState, 'login' | 'service'>): Promise<void> => {
-    const ended = await state.login?.catch(() => undefined);
-    const service = await state.service?.catch(() => undefined);
-    if (ended?.session === undefined || service === undefined) return;
-    const bounds = { headers: ended.headers, timeoutMs: LOGOUT_TIMEOUT };
-    await exchange(service, 'DELETE', ended.session, bounds).catch(() => undefined);
-  };
   const startLogout = (state: Pick<TargetState, 'login' | 'service'>): void => {
     const done = logout(state).finally(() => logouts.delete(done));
     logouts.add(done);
@@ -155,7 +259,7 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
   /** The target's login, marked as used last. Logins in use are not ended. */
   const enter = (target: RedfishTarget): { readonly state: TargetState; readonly exit: () => void } => {
     const key = JSON.stringify(target);
-    const state: TargetState = logins.get(key) ?? { target, users: 0 };
+    const state: TargetState = logins.get(key) ?? { target, users: 0, refusals: 0, blockedUntil: 0 };
     state.users++;
     logins.delete(key);
     logins.set(key, state);
@@ -182,22 +286,28 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
     const { state, exit } = enter(target);
     try {
       const service = await serviceOf(state);
-      for (let renewed = false; ; renewed = true) {
+      for (let renewed = false; ;) {
+        checkRest(state, now());
+        if ((state.basicUntil ?? Infinity) < now()) [state.login, state.basicUntil] = [undefined, undefined];
         // Without the caller's signal: other requests may wait for the same login.
-        const pending = (state.login ??= login(service, state, { timeoutMs }));
-        const proof = await pending.catch((error: unknown) => {
-          if (state.login === pending) state.login = undefined;
-          throw error;
-        });
+        const pending = (state.login ??= login(service, state, { timeoutMs }, now));
+        let proof: Login | undefined;
         try {
-          return await work(service, proof.headers);
+          proof = await pending;
+          const result = await work(service, proof.headers);
+          // Services answer for their root without a log-in.
+          if (proof.kind === 'basic' && name !== `GET ${rootPath(target)}`) noteSuccess(state);
+          return result;
         } catch (error) {
-          if (!isStatus(error, 401, 403)) throw error;
-          if (error.status === 403 && isFinal(proof, name, renewed)) throw error;
-          if (error.status === 403 && state.login === pending) startLogout({ login: pending, service: state.service });
-          // The session has ended, or the password may be right next time.
-          if (state.login === pending) state.login = undefined;
-          if (proof.kind !== 'session' || renewed) throw error;
+          const verdict = verdictOn(error, { state, proof, name, renewed }, now);
+          if (state.login === pending) {
+            if (verdict === 'ended') startLogout({ login: pending, service: state.service });
+            // The session has ended, or the password may be right next time.
+            if (verdict !== 'final' || proof === undefined || isStatus(error, 401)) state.login = undefined;
+          }
+          if (verdict === 'final')
+            throw proof && error instanceof RedfishError && isStatus(error, 401, 403) ? withChange(error, proof) : error;
+          if (proof?.kind === 'session') renewed = true;
         }
       }
     } finally {

@@ -6,9 +6,9 @@ import { member, textOf, textsOf } from './json';
 /**
  * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response,
  * so the service may have processed the request; `status` an error status; `protocol` the response is not valid Redfish; `task` an
- * asynchronous task failed or took too long; `closed` the client is closed.
+ * asynchronous task failed or took too long; `unkept` the service accepted a change and does not show it; `closed` the client is closed.
  */
-type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'closed';
+type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'unkept' | 'closed';
 export class RedfishError extends Error {
   override readonly name = 'RedfishError';
   readonly status?: number;
@@ -16,6 +16,8 @@ export class RedfishError extends Error {
   readonly messageIds: readonly string[];
   /** Milliseconds after which the service wants a repetition (Retry-After). */
   readonly retryAfterMs?: number;
+  /** The response is a page for people: some services show their log-in page when a session has ended. */
+  readonly isPage: boolean;
   constructor(
     readonly kind: RedfishFailure,
     message: string,
@@ -23,11 +25,13 @@ export class RedfishError extends Error {
       readonly status?: number | undefined;
       readonly messageIds?: readonly string[] | undefined;
       readonly retryAfterMs?: number | undefined;
+      readonly isPage?: boolean | undefined;
       readonly cause?: unknown;
     } = {},
   ) {
     super(message, more.cause === undefined ? {} : { cause: more.cause });
     this.messageIds = more.messageIds ?? [];
+    this.isPage = more.isPage ?? false;
     if (more.status !== undefined) this.status = more.status;
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
@@ -89,6 +93,7 @@ interface RedfishMessage {
   /** The registry key. */
   readonly id: string | undefined;
   readonly text: string | undefined;
+  readonly args: readonly string[];
 }
 const shortTextOf = (value: unknown): string | undefined => {
   const text = textOf(value);
@@ -101,8 +106,15 @@ const manyOf = (value: unknown): readonly unknown[] => (typeof value === 'object
 export function messagesOf(list: unknown): readonly RedfishMessage[] {
   return manyOf(list)
     .slice(0, MAX_MESSAGES)
-    .map((info) => ({ id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS), text: shortTextOf(member(info, 'Message')) }));
+    .map((info) => ({
+      id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS),
+      text: shortTextOf(member(info, 'Message')),
+      args: (textsOf(member(info, 'MessageArgs')) ?? []).slice(0, MAX_MESSAGES).map((value) => value.slice(0, MAX_CHARACTERS)),
+    }));
 }
+/** The messages that an answer of success has beside its properties: what the service did not do, for instance (DSP0266 §9.5.11.2). */
+export const remarksOf = (body: unknown): readonly RedfishMessage[] =>
+  messagesOf([...extendedOf(member(body, 'error')), ...extendedOf(body)]);
 /** The text of a message. Names that only its arguments or its related properties tell follow in brackets. */
 function wordsOf(info: unknown): string | undefined {
   const text = shortTextOf(member(info, 'Message')) ?? shortTextOf(member(info, 'MessageId'));

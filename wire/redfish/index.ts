@@ -1,6 +1,7 @@
 /** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
 export { RedfishError, hasMessage, isStatus, messagesOf } from './errors';
+export { patchKept, unkeptError, type Unkept } from './kept';
 export { linkKey, linkOf, listOf, member, numberOf, textOf, textsOf } from './json';
 export {
   actionOf,

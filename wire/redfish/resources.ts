@@ -2,8 +2,9 @@
  * Resources of a service: reading one, reading a collection, changing one, and their actions. All functions take a `SendRedfishRequest`
  * (in drivers: `redfishRequester` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
  */
-import { RedfishError, isStatus, unlessStatus } from './errors';
-import { linkOf, listOf, member, textOf, textsOf } from './json';
+import { withoutEndSlashes } from '../urls';
+import { RedfishError, hasMessage, isStatus, unlessStatus } from './errors';
+import { linkKey, linkOf, listOf, member, textOf, textsOf } from './json';
 import type { RedfishAnswer, RedfishMethod } from './transport';
 
 /** Sends one request to a service. Login, timeout and retries are up to the implementation. */
@@ -51,6 +52,13 @@ export async function readLinked(
 /** Limits of a collection. */
 const MAX_MEMBERS = 1000;
 const MAX_PAGES = 100;
+/** The link of a member. Some services (Inspur) list plain texts; others expand a member and leave out its link, which its Id gives then. */
+function memberLink(item: unknown, collectionPath: string): string | undefined {
+  const link = linkOf(item) ?? textOf(item);
+  if (link !== undefined) return /^(?:\/|https?:)/i.test(link.trim()) ? link : undefined;
+  const id = textOf(member(item, 'Id'));
+  return id === undefined ? undefined : `${withoutEndSlashes(collectionPath.replace(/[?#].*/, ''))}/${encodeURIComponent(id)}`;
+}
 /** The members' links on all pages (`Members@odata.nextLink`). Expanded members come with their body. */
 async function membersOf(ask: SendRedfishRequest, path: string): Promise<ReadonlyMap<string, unknown>> {
   const found = new Map<string, unknown>();
@@ -60,10 +68,10 @@ async function membersOf(ask: SendRedfishRequest, path: string): Promise<Readonl
     if (pages.size > MAX_PAGES) throw new RedfishError('protocol', `${path} has more than ${MAX_PAGES} pages`);
     const { body }: RedfishAnswer = await ask('GET', page);
     for (const item of listOf(member(body, 'Members'))) {
-      const link = linkOf(item);
+      const link = memberLink(item, path);
       if (link === undefined || found.has(link)) continue;
       if (found.size >= MAX_MEMBERS) throw new RedfishError('protocol', `${path} has more than ${MAX_MEMBERS} members`);
-      found.set(link, Object.keys(item as object).length > 1 ? item : undefined);
+      found.set(link, typeof item === 'object' && Object.keys(item as object).length > 1 ? item : undefined);
     }
     page = textOf(member(body, 'Members@odata.nextLink'));
   }
@@ -93,24 +101,54 @@ export async function linkedCollection(
   return path === undefined ? undefined : unlessStatus(404, collection(ask, path));
 }
 
+/** Some services (Dell) add this to the tag of a packed answer, and do not know it then. */
+const packedTag = (etag: string): string => etag.replace(/[-;]gzip(?="?$)/, '');
+/** AMI: the resource is changed elsewhere. */
+const ELSEWHERE = 'OperationSupportedInFutureStateURI';
+/** The place that the refusal names. Without a name: where AMI has it. */
+const futureOf = (error: RedfishError, path: string): string =>
+  /\(\s*(\/redfish\/[^\s()]{1,300})\s*\)/.exec(error.message)?.[1] ?? `${withoutEndSlashes(path)}/SD`;
+
 /**
  * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, then as it
- * is now, and at last not at all. Some services demand one (428) and show none. The response may start a task (`startedTask`).
+ * is now, then as `*`, and at last not at all. Some services demand one (428 or 412) and show none: these get `*`. The change goes to another resource where
+ * the service says so. The response may start a task (`startedTask`).
  */
-export async function patchResource(ask: SendRedfishRequest, resource: RedfishResource, body: unknown): Promise<RedfishAnswer> {
-  const { path, etag } = resource;
+export const patchResource = async (ask: SendRedfishRequest, resource: RedfishResource, body: unknown): Promise<RedfishAnswer> =>
+  (await patchPlaced(ask, resource, body)).answer;
+/** As `patchResource`. @returns also the path that took the change */
+export async function patchPlaced(
+  ask: SendRedfishRequest,
+  resource: RedfishResource,
+  body: unknown,
+): Promise<{ readonly answer: RedfishAnswer; readonly path: string }> {
+  const { path } = resource;
+  try {
+    return { answer: await patchHere(ask, resource, body), path };
+  } catch (error) {
+    if (!isStatus(error) || !hasMessage(error, ELSEWHERE)) throw error;
+    const elsewhere = futureOf(error, path);
+    if (linkKey(elsewhere) === linkKey(path)) throw error;
+    return { answer: await patchHere(ask, await readResource(ask, elsewhere), body), path: elsewhere };
+  }
+}
+async function patchHere(ask: SendRedfishRequest, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
   const send = (form?: string): Promise<RedfishAnswer> =>
     ask('PATCH', path, { body, ...(form === undefined ? {} : { headers: { 'if-match': form } }) });
   const attempt = (form: string): Promise<RedfishAnswer | undefined> => unlessStatus(412, send(form));
   if (etag !== undefined) {
-    const strong = etag.startsWith('W/') ? etag.slice(2) : undefined;
-    const answer = (await attempt(etag)) ?? (strong === undefined ? undefined : await attempt(strong));
-    if (answer) return answer;
+    for (const form of new Set([etag, etag.replace(/^W\//, ''), packedTag(etag)])) {
+      const answer = await attempt(form);
+      if (answer) return answer;
+    }
     const { etag: now } = await readResource(ask, path);
     const renewed = now === undefined || now === etag ? undefined : await attempt(now);
-    if (renewed) return renewed;
+    // Some services (NVIDIA DGX) accept no other, and drop a change without it.
+    const answer = renewed ?? (await attempt('*'));
+    if (answer) return answer;
   }
-  return (await unlessStatus(428, send())) ?? send('*');
+  const plain = await unlessStatus(428, unlessStatus(412, send()));
+  return plain ?? send('*');
 }
 
 /** The values that an object lists for its member of this name; undefined: none are listed, and the standard's may all be possible. */

@@ -4,7 +4,7 @@
  * For operations of minutes: `startedTask(answer)` returns the monitor's path for the node's record; the step's `poll` calls
  * `readTask(ask, path)`.
  */
-import { RedfishError, isStatus, messagesOf } from './errors';
+import { RedfishError, isStatus, messagesOf, remarksOf } from './errors';
 import { linkOf, member, textOf } from './json';
 import type { SendRedfishRequest } from './resources';
 import { retryAfter, type RedfishAnswer } from './transport';
@@ -26,6 +26,17 @@ const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
   Killed: 'failed',
   Cancelled: 'failed',
 };
+/** JobState (schemas Job and DellJob) of finished jobs. All others are those of unfinished ones. */
+const JOB_ENDS: Readonly<Record<string, 'done' | 'failed'>> = {
+  Completed: 'done',
+  RebootCompleted: 'done',
+  CompletedWithErrors: 'failed',
+  Failed: 'failed',
+  Cancelled: 'failed',
+  Exception: 'failed',
+  Invalid: 'failed',
+  RebootFailed: 'failed',
+};
 
 interface TaskProgress {
   /** `gone`: the service has forgotten the task, as many do soon after its end. The result must be read elsewhere. */
@@ -41,16 +52,24 @@ interface TaskProgress {
   readonly retryAfterMs: number | undefined;
   /** The response of a finished operation. */
   readonly answer?: RedfishAnswer;
+  /** The path of the job that the task has become. Later reads begin there. */
+  readonly job?: string;
 }
 
 const MAX_CHARACTERS = 1000;
+const lookUp = <T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined =>
+  key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 /** @param status of the response: a monitor answers 202 while the operation runs, and then with the operation's own status */
-function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
-  const state = textOf(member(body, 'TaskState'));
-  const known = state !== undefined && Object.hasOwn(STATES, state) ? STATES[state] : undefined;
+function progressOf(answer: RedfishAnswer): TaskProgress {
+  const { status, headers, body } = answer;
+  const [taskState, jobState] = [textOf(member(body, 'TaskState')), textOf(member(body, 'JobState'))];
+  const state = taskState ?? jobState;
+  const known = taskState === undefined ? lookUp(JOB_ENDS, jobState) : lookUp(STATES, taskState);
   const bad = known === 'done' && member(body, 'TaskStatus') === 'Critical';
   const percent = member(body, 'PercentComplete');
-  const messages = messagesOf(member(body, 'Messages'));
+  const listed = messagesOf(member(body, 'Messages'));
+  // Dell's jobs have one message.
+  const messages = listed.length > 0 || jobState === undefined ? listed : messagesOf([body]);
   const unknown = state === undefined && status !== 202 ? 'done' : 'running';
   return {
     kind: bad ? 'failed' : (known ?? unknown),
@@ -59,7 +78,7 @@ function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
     messages: shortened(messages.flatMap(({ id, text }) => text ?? id ?? []).join(' '), MAX_CHARACTERS),
     messageIds: messages.map(({ id }) => id).filter((id) => id !== undefined),
     retryAfterMs: retryAfter(headers['retry-after'], Date.now()),
-    answer: { status, headers, body },
+    answer,
   };
 }
 
@@ -70,8 +89,26 @@ export function startedTask({ status, location, body }: RedfishAnswer): string |
 /** The operation goes on, and no task shows when it ends. Its effect must be read. */
 export const isUnseen = (answer: RedfishAnswer): boolean => answer.status === 202 && startedTask(answer) === undefined;
 
-/** The state of a task, by the path of its monitor or of the Task. Throws RedfishError when it cannot be read. */
+/** The path of the job that a task says it has become, in its messages or in place of a Task; undefined: it has become none. */
+function jobOf({ answer }: TaskProgress): string | undefined {
+  const said = [...messagesOf(member(answer?.body, 'Messages')), ...remarksOf(answer?.body)];
+  const message = said.find(({ id }) => id?.endsWith('OperationTransitionedToJob'));
+  if (message === undefined) return undefined;
+  const named =
+    message.args.find((value) => value.startsWith('/')) ?? /(\/redfish\/[^\s"',]{1,300}[^\s"',.])/.exec(message.text ?? '')?.[1];
+  return named ?? answer?.location;
+}
+
+/**
+ * The state of a task, by the path of its monitor, of the Task or of a Job. A task that has become a job is followed to the job.
+ * @throws RedfishError when it cannot be read
+ */
 export async function readTask(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {
+  const task = await readOne(ask, monitor);
+  const job = jobOf(task);
+  return job === undefined || job === monitor ? task : { ...(await readOne(ask, job)), job };
+}
+async function readOne(ask: SendRedfishRequest, monitor: string): Promise<TaskProgress> {
   try {
     return progressOf(await ask('GET', monitor));
   } catch (error) {
@@ -102,7 +139,7 @@ export async function followTask(
     readonly progress?: (state: TaskProgress) => Promise<void> | void;
   },
 ): Promise<RedfishAnswer> {
-  const monitor = startedTask(answer);
+  let monitor = startedTask(answer);
   if (monitor === undefined) return answer;
   const { clock, signal, timeoutMs, progress } = options;
   const until = clock.now() + timeoutMs;
@@ -112,6 +149,7 @@ export async function followTask(
     if (clock.now() + pause > until) throw new RedfishError('task', `the task ${monitor} is not over after ${timeoutMs / 1000} s`);
     await clock.sleep(pause, signal);
     const state = await readTask(ask, monitor);
+    monitor = state.job ?? monitor;
     await progress?.(state);
     if (state.kind === 'done') return state.answer ?? answer;
     if (state.kind === 'gone') return answer;

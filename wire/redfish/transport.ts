@@ -132,6 +132,7 @@ async function read(body: AsyncIterable<Uint8Array>, url: string, encoding: unkn
   }
 }
 const SPACE = 0x20;
+const LESS_THAN = 0x3c;
 /** Undefined for an empty response, and for error pages that are not JSON. */
 async function parsed(bytes: Uint8Array, status: number, url: string): Promise<unknown> {
   if (bytes.every((byte) => byte <= SPACE)) return undefined;
@@ -140,7 +141,8 @@ async function parsed(bytes: Uint8Array, status: number, url: string): Promise<u
   } catch (error) {
     if (status >= 300) return undefined;
     if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
-    throw new RedfishError('protocol', `the response of ${url} is not valid JSON`, { cause: error });
+    const isPage = bytes.find((byte) => byte > SPACE) === LESS_THAN;
+    throw new RedfishError('protocol', `the response of ${url} is not valid JSON`, { cause: error, isPage });
   }
 }
 
@@ -246,7 +248,8 @@ export async function exchange(
       },
     };
     if (service.isMalformed) return lenientRequest(request, service.tls);
-    const agent = service.dropsConnections ? service.freshAgent : service.agent;
+    // What must not be sent twice cannot be repeated when a connection that was used before turns out to be dead (iLO).
+    const agent = service.dropsConnections || !repeatable ? service.freshAgent : service.agent;
     return requestOn(agent, { ...request, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
   };
   const once = async (at: string, more: Readonly<Record<string, string>>): Promise<RedfishAnswer> => {

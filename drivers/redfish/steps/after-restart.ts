@@ -12,6 +12,8 @@ export interface BootSeen {
   readonly boot_progress?: string;
   /** What it has shown since a time (milliseconds of the epoch), while the machine is on. */
   readonly shown?: { readonly progress: string; readonly since: number };
+  /** When the machine was restarted, in milliseconds of the epoch. */
+  readonly restarted?: number;
 }
 /** Keys of driver_internal_info with such a state. */
 type RestartState = Extract<InternalKey, 'redfish_bios_state' | 'redfish_network_state'>;
@@ -47,7 +49,7 @@ export const waiting = ({ options }: Task): Outcome => {
 };
 /** Saves the state on the node before the restart, so that another conductor can continue. */
 export async function restart(task: Task, key: RestartState, state: BootSeen): Promise<Outcome> {
-  await task.saveInternal({ [key]: state });
+  await task.saveInternal({ [key]: { ...state, restarted: task.clock.now() } });
   await rebootForStep(task);
   return waiting(task);
 }
@@ -89,6 +91,8 @@ async function hasStarted(task: Task, key: RestartState, state: BootSeen, { syst
   return standsStill(task, key, state, system);
 }
 
+/** After a restart without an agent, settings that are not in effect by then are not kept. No firmware needs longer. */
+const MAX_RESTART_MS = 25 * 60_000;
 /** What the service shows of the settings after the restart. */
 interface Effect {
   readonly system: SystemView;
@@ -124,8 +128,10 @@ export async function afterRestart(
   }
   const { left, errors } = effect;
   // Without an agent nothing shows that the machine has started: the BIOS may still be working.
-  if (left !== undefined && !hasAgent(task) && errors.length === 0) return quiet;
+  const isLate = state.restarted !== undefined && task.clock.now() - state.restarted > MAX_RESTART_MS;
+  if (left !== undefined && !hasAgent(task) && errors.length === 0 && !isLate) return quiet;
   await task.saveInternal({ [key]: undefined });
   if (left === undefined) return done;
-  return failed(`Redfish ${step} step failed. ${[left, ...errors].join(' ')}`);
+  const why = errors.length > 0 || hasAgent(task) ? errors : ['The service has accepted them, and not kept them.'];
+  return failed(`Redfish ${step} step failed. ${[left, ...why].join(' ')}`);
 }

@@ -1,13 +1,16 @@
 /** BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and stored in the database. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
+import type { JsonObject } from '../../../model/records';
 import {
   RedfishError,
   actionOf,
   isStatus,
+  patchKept,
   patchResource,
   readLinked,
   readResource,
+  unkeptError,
   type RedfishAnswer,
   type RedfishResource,
   type SendRedfishRequest,
@@ -17,6 +20,7 @@ import { afterRestart, appliedAt, applyTime, progressBefore, restart, settingsEr
 import { attributeRegistry } from './bios-registry';
 import { allInPlace, attributesOf, convertSettings, readable, settingsOf, unapplied, type Attributes } from './bios-settings';
 import { namedValues } from '../../common/named-values';
+import { identify } from '../makers';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, systemOf, type SystemView } from '../target';
 
 /** driver_internal_info: settings were sent, and take effect when the machine starts. */
@@ -75,15 +79,44 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
     return settingsOf(attributesOf(bios.body), await attributeRegistry(task, system, bios.body));
   });
 
+/**
+ * Writes settings for the next start, and reads the settings object again. A service that lists another value for one of them has not kept it.
+ * One that lists none may list only some, or none until the start.
+ */
+async function keep(task: Task, { system, bios, settings }: BiosView, body: JsonObject, visible: Attributes): Promise<RedfishAnswer> {
+  const { ask } = system;
+  if (settings === bios) return patchResource(ask, settings, body);
+  const before = attributesOf(settings.body);
+  const kept = await patchKept(ask, settings, body, {
+    clock: task.clock,
+    signal: task.signal,
+    alsoAt: [bios.path],
+    isForNextStart: true,
+    tolerates: ({ property, found }) => {
+      const name = property.replace('Attributes/', '');
+      // Some services write a value in another form than the one that they take.
+      return !Object.hasOwn(visible, name) || found !== before[name];
+    },
+  });
+  if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
+  const isTold = Object.keys(attributesOf(kept.shown)).some((name) => Object.hasOwn(visible, name));
+  if (isTold || settings.etag !== undefined) return kept.answer;
+  // It may have dropped a change without If-Match (AMI). A service that has kept it takes it again, or refuses that.
+  await ask('PATCH', settings.path, { body, headers: { 'if-match': '*' } }).catch((error: unknown) => {
+    if (!isStatus(error)) throw error;
+  });
+  return kept.answer;
+}
 /** Sends settings; once more if the maker's obstacle to them is gone. */
-async function sendSettings(task: Task, { unblock }: BiosMaker, { system, settings }: BiosView, body: object): Promise<RedfishAnswer> {
+async function write(task: Task, { unblock }: BiosMaker, view: BiosView, body: JsonObject, visible: Attributes): Promise<RedfishAnswer> {
   try {
-    return await patchResource(system.ask, settings, body);
+    return await keep(task, view, body, visible);
   } catch (error) {
-    if (!isStatus(error) || !(await unblock?.(task, system, error))) throw error;
-    return patchResource(system.ask, await readResource(system.ask, settings.path), body);
+    if (!isStatus(error) || !(await unblock?.(task, view.system, error))) throw error;
+    return keep(task, { ...view, settings: await readResource(view.system.ask, view.settings.path) }, body, visible);
   }
 }
+
 async function apply(task: Task, maker: BiosMaker, settings: unknown): Promise<Outcome> {
   const values = namedValues(settings);
   return onBios(task, APPLYING, async (view) => {
@@ -107,7 +140,7 @@ async function apply(task: Task, maker: BiosMaker, settings: unknown): Promise<O
       return done;
     }
     const body = { Attributes: attributes, '@Redfish.SettingsApplyTime': applyTime(view.bios.body) };
-    const answer = await sendSettings(task, maker, view, body);
+    const answer = await write(task, maker, view, body, readable(attributes, registry));
     await tryToSave(task);
     const state: RequestedSettings = {
       reboot_requested: true,

@@ -6,6 +6,7 @@ import { CLOCK_STEPS } from '../clock';
 import { forgetFailedUpdates, updateFirmware } from './firmware-images';
 import { configureNetworkAdapters, networkPorts } from './network-adapters';
 import { redfishIndicators } from '../indicators';
+import { vendorName } from '../makers';
 import { reset } from '../power';
 import { SECURE_BOOT_STEPS, secureBoot } from '../secure-boot';
 import { redfishMedia } from '../virtual-media';
@@ -14,14 +15,14 @@ import { redfishLogs } from '../logs';
 import { redfishSensors } from '../sensors';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from '../target';
 
-/** The service root's Vendor, otherwise the system's Manufacturer; undefined: neither is reported. */
+/** Undefined: the service does not tell who made it. */
 const detectVendor = (task: Task): Promise<string | undefined> =>
   onSystem(task, undefined, async ({ ask, target, body }) => {
     const root = await readResource(ask, rootPath(target)).catch((error: unknown) => {
       if (isStatus(error)) return undefined;
       throw error;
     });
-    return textOf(member(root?.body, 'Vendor')) ?? textOf(member(body, 'Manufacturer'));
+    return vendorName(root?.body, body);
   });
 
 const macAddresses = (task: Task): Promise<readonly string[]> =>

@@ -67,6 +67,10 @@ interface Work {
   readonly then_create?: Selection;
   /** Paths of the volumes that existed before. */
   readonly known: readonly string[];
+  /** How many volumes are to appear, or the paths of those that are to vanish. */
+  readonly effect?: { readonly appear: number } | { readonly vanish: readonly string[] };
+  /** Since when the service has accepted everything without showing it, in milliseconds since the epoch. */
+  readonly unshown_since?: number;
 }
 const KEY = 'raid_configs';
 const workOf = ({ node }: Task): Work | undefined => node.driver_internal_info[KEY] as Work | undefined;
@@ -118,7 +122,13 @@ async function creation(
     const owner = storages.find(({ id }) => id === volume.drives[0]!.controller)!.volumes!;
     return [volume.drives[0]!.controller, { method: 'POST', path: owner.path, body: applied(newVolume(volume), owner.applyTime) }];
   });
-  return { operation: 'create', pending: grouped(requests), task_monitor_uri: [], known: known.map(({ path }) => path) };
+  return {
+    operation: 'create',
+    pending: grouped(requests),
+    task_monitor_uri: [],
+    known: known.map(({ path }) => path),
+    effect: { appear: requests.length },
+  };
 }
 /** Other volumes are drives that the service shows as volumes too. */
 const isRaid = ({ raidType }: Volume): boolean => raidType !== undefined;
@@ -129,7 +139,13 @@ function deletion(volumes: readonly Volume[]): Work {
       storage.id,
       { method: 'DELETE', path, ...(storage.volumes?.applyTime ? { body: applied({}, storage.volumes.applyTime) } : {}) },
     ]);
-  return { operation: 'delete', pending: grouped(requests), task_monitor_uri: [], known: volumes.map(({ path }) => path) };
+  return {
+    operation: 'delete',
+    pending: grouped(requests),
+    task_monitor_uri: [],
+    known: volumes.map(({ path }) => path),
+    effect: { vanish: requests.map(([, { path }]) => path) },
+  };
 }
 
 /** How the service took a request: `over`; a task's monitor; or `unseen`, which is accepted without a task. */
@@ -199,11 +215,38 @@ function waiting({ options }: Task, work: Work, quiet: boolean): Outcome {
 }
 const hasPending = ({ pending }: Work): boolean => Object.values(pending).some((requests) => requests.length > 0);
 
-/** Saves the current volumes on the node. Throws RedfishError. */
-async function refresh(task: Task): Promise<void> {
+interface VolumesView {
+  readonly system: SystemView;
+  readonly storages: readonly Storage[];
+  readonly volumes: readonly Volume[];
+}
+/** Throws RedfishError. */
+async function volumesNow(task: Task): Promise<VolumesView> {
   const system = await systemOf(task);
-  const volumes = await existingVolumes(system.ask, await storagesOf(system));
+  const storages = await storagesOf(system);
+  return { system, storages, volumes: await existingVolumes(system.ask, storages) };
+}
+/** Saves the current volumes on the node. Throws RedfishError. */
+async function refresh(task: Task, seen?: VolumesView): Promise<void> {
+  const { volumes } = seen ?? (await volumesNow(task));
   await task.save({ raid_config: raidConfigOf(task, volumes) });
+}
+
+/** Milliseconds that accepted work may take to be shown. Some services show a new volume seconds after its task. */
+const SHOWN_MS = 600_000;
+/** What the volumes do not show of the work; undefined: they show all. */
+function unshown({ effect, known }: Work, { volumes }: VolumesView): string | undefined {
+  if (effect === undefined) return undefined;
+  const paths = volumes.map(({ path }) => linkKey(path));
+  if ('vanish' in effect) {
+    const left = effect.vanish.filter((path) => paths.includes(linkKey(path)));
+    return left.length === 0 ? undefined : `the deletion of ${left.join(', ')} is accepted, not kept by the service`;
+  }
+  const before = known.map(linkKey);
+  const created = paths.filter((path) => !before.includes(path)).length;
+  return created >= effect.appear
+    ? undefined
+    : `the service has accepted ${effect.appear} new volumes and shows ${created}: accepted, not kept`;
 }
 /** After a failure: part of the work may be done, so the volumes are read again if possible. */
 async function tryRefreshing(task: Task): Promise<void> {
@@ -225,7 +268,8 @@ async function runningTasks(
     const current = await readTaskOrJob(ask, monitor);
     if (current.kind === 'failed') return { failure: `task ${monitor} ended as ${current.state ?? 'failed'}: ${current.messages}` };
     const appears = current.kind === 'gone' && clock.now() < sent + appearsMs;
-    if (current.kind === 'running' || appears) running.push(monitor);
+    // A task may become a job.
+    if (current.kind === 'running' || appears) running.push(current.job ?? monitor);
   }
   return running;
 }
@@ -288,12 +332,8 @@ async function advance(task: Task, maker: RaidMaker, ask: SendRedfishRequest, be
       return waiting(task, work, false);
     }
     const running = await runningTasks(task, maker, ask, work);
-    if ('failure' in running) {
-      await save(task, undefined);
-      await tryRefreshing(task);
-      return failed(`Redfish RAID ${work.operation}_configuration step failed on node ${task.node.uuid}: ${running.failure}`);
-    }
-    const moved = running.length < work.task_monitor_uri.length;
+    if ('failure' in running) return giveUp(task, work, running.failure);
+    const moved = running.length < work.task_monitor_uri.length || running.some((path) => !work.task_monitor_uri.includes(path));
     if (moved) {
       work = { ...work, task_monitor_uri: running };
       await save(task, work);
@@ -305,20 +345,40 @@ async function advance(task: Task, maker: RaidMaker, ask: SendRedfishRequest, be
       await save(task, work);
     }
     if (unseen.length > 0) return waiting(task, work, true);
+    if (hasPending(work)) {
+      work = await sendPending(task, maker, ask, work);
+      continue;
+    }
     const following = work.operation === 'delete' ? maker.afterDeletion?.[work.followed ?? 0] : undefined;
-    if (hasPending(work)) work = await sendPending(task, maker, ask, work);
-    else if (following) work = await follow(task, following, work);
-    else if (work.then_create) {
-      const next = await creation(task, maker, await systemOf(task), work.then_create);
+    if (following) {
+      work = await follow(task, following, work);
+      continue;
+    }
+    const seen = await volumesNow(task);
+    const lacking = unshown(work, seen);
+    if (lacking !== undefined) {
+      const { unshown_since: since = task.clock.now() } = work;
+      if (task.clock.now() - since > SHOWN_MS) return giveUp(task, work, lacking);
+      if (work.unshown_since === undefined) await save(task, { ...work, unshown_since: since });
+      return waiting(task, work, true);
+    }
+    if (work.then_create) {
+      const next = await creation(task, maker, seen.system, work.then_create);
       work = { ...next, rebooted: work.rebooted ?? false };
       await save(task, work);
     } else if (work.rebooted && hasAgent(task) && !isAgentBack(task)) return waiting(task, work, true);
     else {
-      await refresh(task);
+      await refresh(task, seen);
       await save(task, undefined);
       return done;
     }
   }
+}
+/** Ends the work as failed. */
+async function giveUp(task: Task, { operation }: Work, why: string): Promise<Outcome> {
+  await save(task, undefined);
+  await tryRefreshing(task);
+  return failed(`Redfish RAID ${operation}_configuration step failed on node ${task.node.uuid}: ${why}`);
 }
 
 const CREATING = 'Redfish RAID create configuration';

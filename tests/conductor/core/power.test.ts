@@ -1,5 +1,5 @@
 /** How the conductor composes orders from the few that a power interface has. */
-import { canOrder } from '../../../conductor/core/power';
+import { canOrder, waitFor } from '../../../conductor/core/power';
 import type { Power, PowerInterface } from '../../../drivers/interfaces';
 import { setPower } from '../../support/power';
 import { testTask } from '../../support/task';
@@ -65,4 +65,31 @@ it.each<[Power, readonly Order[], boolean]>([
   ['soft rebooting', ['on', 'softOff'], true],
 ])('canOrder "%s" with %j is %s', (target, orders, expected) => {
   expect(canOrder(powerOf(orders).power, target)).toBe(expected);
+});
+
+describe('an order that has no effect', () => {
+  const slow = (states: readonly ('power on' | 'power off' | null)[]) => {
+    const { power, sent } = powerOf(ALL);
+    let reads = 0;
+    const get: PowerInterface['get'] = async () => states[Math.min(reads++, states.length - 1)]!;
+    const made = testTask({ driver: { power: { ...power, get } } });
+    return { task: made.task, again: async () => void sent.push('again'), sent };
+  };
+  it('is sent again once, when half of the time has passed', async () => {
+    const { task, again, sent } = slow(['power off']);
+    await expect(waitFor(task, 'power on', 60, again)).rejects.toMatchObject({ name: 'PowerStateFailure' });
+    expect(sent).toEqual(['again']);
+  });
+  it.each<[string, readonly ('power on' | 'power off' | null)[]]>([
+    ['a machine that goes on in time', ['power off', 'power off', 'power on']],
+    ['a BMC that shows no state', [null]],
+  ])('is not sent again to %s', async (_, states) => {
+    const { task, again, sent } = slow(states);
+    await waitFor(task, 'power on', 60, again).catch(() => {});
+    expect(sent).toEqual([]);
+  });
+  it('may be refused the second time', async () => {
+    const { task } = slow([...Array.from({ length: 25 }, () => 'power off' as const), 'power on']);
+    await waitFor(task, 'power on', 60, () => Promise.reject(new Error('already on')));
+  });
 });

@@ -88,6 +88,24 @@ it('replaces a subscription that is suspended, and one to another destination; l
   await redfishEvents.end(task(), OWNER);
   expect(Object.keys(made)).toEqual([`${PLACE}/foreign`, `${PLACE}/empty`]);
 });
+it('knows its subscription by its destination where the service keeps no context', async () => {
+  await keep();
+  delete (made[`${PLACE}/1`] as Record<string, unknown>)['Context'];
+  expect(await keep()).toBe(`${PLACE}/1`);
+});
+it.each([
+  ['ResourceAlreadyExists', 400],
+  ['PropertyValueModified', 400],
+  ['ResourceAlreadyExists', 409],
+])('subscribes anew where the service says %s (%i), and lists a subscription to the same destination', async (message, status) => {
+  made[`${PLACE}/old`] = { '@odata.id': `${PLACE}/old`, Destination: DESTINATION, Context: 'changed by the service' };
+  judge = () => (`${PLACE}/old` in made ? { status, body: { error: { code: `Base.1.8.${message}`, message: 'It exists.' } } } : undefined);
+  expect(await keep()).toBe(`${PLACE}/1`);
+  expect(Object.keys(made)).toEqual([`${PLACE}/1`]);
+  // Without such a subscription, the words mean something else.
+  judge = () => ({ status, body: { error: { code: `Base.1.8.${message}`, message: 'It exists.' } } });
+  await expect(keep('https://192.0.2.2/other')).rejects.toThrow('It exists.');
+});
 it('says why it cannot subscribe, without the key', async () => {
   judge = ({ Destination }) => ({ status: 400, body: redfishError(`The value ${String(Destination)} is wrong, at TheSecretKey.`) });
   const failure = await keep().catch((error: unknown) => error as Error);

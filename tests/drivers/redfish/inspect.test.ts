@@ -285,6 +285,22 @@ describe('a hostile service', () => {
   });
 });
 
+it.each([
+  ['  SN 1 ', 'SN 1'],
+  ['To be filled by O.E.M.', undefined],
+  ['0', undefined],
+  ['000000', undefined],
+  ['N/A', undefined],
+  ['Not Specified', undefined],
+  ['........', undefined],
+  ['   ', undefined],
+  ['0A1', '0A1'],
+])('the serial number %j is %j', async (SerialNumber, expected) => {
+  Object.assign(service.resources[SYSTEM] as object, { SerialNumber });
+  const { inventory } = await found();
+  expect((inventory.system_vendor as JsonObject | undefined)?.['serial_number']).toBe(expected);
+});
+
 describe('processors', () => {
   const absent = { ProcessorType: 'CPU', Status: { State: 'Absent' } };
   it.each<[string, readonly JsonObject[], object]>([

@@ -267,6 +267,107 @@ describe('ejectMedia', () => {
   });
 });
 
+describe('a BMC that accepts media and keeps nothing', () => {
+  it('is told of, after a second insertion', async () => {
+    drives(SYSTEM, { Cd: {} });
+    Object.assign(service.resources[SYSTEM] as object, { Manufacturer: 'ACME' });
+    works(({ method }) => (method === 'POST' ? { status: 204 } : undefined));
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        `the medium for ${CD} is accepted, not kept by the service (ACME): Inserted was set to true and is false`,
+      ) as unknown,
+    });
+    expect(sent().map(([, path]) => path)).toEqual([insertAt(CD), insertAt(CD)]);
+  });
+  it('takes the medium at the second insertion, or at a PATCH with If-Match: *', async () => {
+    drives(SYSTEM, { Cd: {} });
+    let posts = 0;
+    works(({ method }) => (method === 'POST' && ++posts === 1 ? { status: 204 } : undefined));
+    await insertMedium(bench().task, 'CD', URL);
+    expect(drive(CD)).toMatchObject({ Inserted: true, Image: URL });
+    drives(SYSTEM, { Cd: { actions: false } });
+    works(({ method, headers }) => (method === 'PATCH' && headers['if-match'] !== '*' ? { status: 204 } : undefined), 'GET, PATCH');
+    await insertMedium(bench().task, 'CD', URL);
+    expect(drive(CD)).toMatchObject({ Inserted: true, Image: URL });
+  });
+  it.each([{ Inserted: undefined }, { Inserted: null }, { Inserted: false, Image: URL }, { Inserted: false, ConnectedVia: 'URI' }])(
+    'is not meant by a drive that shows %j',
+    async (shown) => {
+      drives(SYSTEM, { Cd: {} });
+      works(({ method }) => {
+        if (method !== 'POST') return undefined;
+        Object.assign(drive(CD), shown);
+        return { status: 204 };
+      });
+      await insertMedium(bench().task, 'CD', URL);
+      expect(sent()).toHaveLength(1);
+    },
+  );
+  it('gets an ejection twice, and the failure says that the medium stays', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    let posts = 0;
+    works(({ method }) => (method === 'POST' && ++posts === 1 ? { status: 204 } : undefined));
+    await ejectMedia(bench().task);
+    expect([posts, drive(CD)['Inserted']]).toEqual([2, false]);
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    works(({ method }) => (method === 'POST' ? { status: 204 } : undefined));
+    await expect(ejectMedia(bench().task)).rejects.toThrow('still has its medium after an ejection, which the service accepted');
+  });
+  it('may show the old medium for a while, and the name of the image for ever', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    let reads = 0;
+    works(({ method, path }) => {
+      if (method === 'POST') {
+        reads = 1;
+        return { status: 204 };
+      }
+      if (method !== 'GET' || path !== CD || reads === 0) return undefined;
+      return { status: 200, body: { ...drive(CD), Inserted: reads++ < 3, Image: 'http://a', ImageName: 'a' } };
+    });
+    const { task, slept } = bench();
+    await ejectMedia(task);
+    expect([sent().length, slept]).toEqual([1, [3000, 3000]]);
+  });
+});
+
+describe("AMI's switch for remote media", () => {
+  const ENABLE = `${MANAGER}/Actions/Oem/AMIVirtualMedia.EnableRMedia`;
+  const withSwitch = (status = 'Disabled'): void => {
+    managed();
+    Object.assign(service.resources[MANAGER] as object, {
+      Oem: { Ami: { VirtualMedia: { RMediaStatus: status } } },
+      Actions: { Oem: { '#AMIVirtualMedia.EnableRMedia': { target: ENABLE } } },
+      VirtualMedia: { '@odata.id': `${MANAGER}/VirtualMedia` },
+    });
+    service.resources[`${MANAGER}/VirtualMedia`] = { Members: [] };
+  };
+  it('is switched on for the first medium, and the drives are waited for', async () => {
+    withSwitch();
+    let reads = 0;
+    works(({ method, path }) => {
+      if (path === ENABLE) return { status: 200, body: {} };
+      if (method === 'GET' && path === `${MANAGER}/VirtualMedia` && sent().length > 0 && ++reads === 3) drives(MANAGER, { Cd: {} });
+      return undefined;
+    });
+    const { task } = bench();
+    expect(await typeOfDrive(task, ['CD'])).toBe('CD');
+    expect(sent()).toEqual([]);
+    await insertMedium(task, 'CD', URL);
+    expect(sent().map(([, path, body]) => [path, body])).toEqual([
+      [ENABLE, { RMediaState: 'Enable' }],
+      [insertAt(`${MANAGER}/VirtualMedia/Cd`), { Image: URL }],
+    ]);
+  });
+  it.each([
+    ['is on', 'Enabled', 200],
+    ['is refused', 'Disabled', 404],
+  ])('changes nothing where it %s', async (_, status, answer) => {
+    withSwitch(status);
+    works(({ path }) => (path === ENABLE ? { status: answer, body: {} } : undefined));
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toThrow('No suitable virtual media device found');
+  });
+});
+
 describe('virtual media for clients', () => {
   const media = redfishManagement.virtualMedia!;
   it('listMedia returns the drives without secrets', async () => {

@@ -8,6 +8,7 @@ const TESTS = path.join(__dirname, '../..');
 module.exports = [
   'api/access/whole-sweep',
   'boot/tftp',
+  'drivers/redfish/makers',
   'drivers/redfish/odd-bmcs',
   'flows/hardware/redfish-firmware',
   'flows/hardware/redfish-settings',

@@ -110,6 +110,9 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'management', 'redfish', 'power, boot device, media, inspection, sensors, firmware and BIOS of BMCs with odd behaviours', {
     bent: 'drivers/redfish/odd-bmcs.test.ts: a BMC that %s',
   }),
+  row('redfish', 'management', 'redfish', 'the same of BMCs with the habits of makers', {
+    bent: 'drivers/redfish/makers.test.ts: machine %s',
+  }),
   row('redfish', 'management', 'redfish', 'boot device, once and for good', {
     bent: 'drivers/redfish/steps/management.test.ts: boot device',
     simulator: SIM_REDFISH,

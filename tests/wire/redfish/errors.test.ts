@@ -130,5 +130,5 @@ it.each<[string, unknown, string, readonly string[]]>([
 it('messagesOf returns at most 20 messages of 1000 characters', () => {
   const all = messagesOf(Array.from({ length: 30 }, () => ({ MessageId: 'i'.repeat(2000), Message: 'm'.repeat(2000) })));
   expect(all).toHaveLength(20);
-  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: shortened('m'.repeat(2000), 1000) });
+  expect(all[19]).toEqual({ id: 'i'.repeat(1000), text: shortened('m'.repeat(2000), 1000), args: [] });
 });

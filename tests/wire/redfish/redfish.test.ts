@@ -281,6 +281,113 @@ describe('lost sessions', () => {
   });
 });
 
+it.each(['session', 'auto'] as const)('sessions of old services are at /redfish/v1/Sessions (%s)', async (authType) => {
+  withSessions();
+  const { reply } = service;
+  delete (service.resources['/redfish/v1/'] as Record<string, unknown>)['Links'];
+  service.reply = (asked, response) => {
+    if (asked.path === '/redfish/v1/SessionService/Sessions') return { status: 404, body: redfishError('no') };
+    return reply({ ...asked, path: asked.path.replace('/v1/Sessions', '/v1/SessionService/Sessions') }, response);
+  };
+  const pool = poolOf();
+  await get(pool, target({ ...user, authType }));
+  expect(service.asked.at(-1)!.headers['x-auth-token']).toBe('token-1');
+});
+it('a log-in page in place of an answer opens a session once, and a page that a new session gets too is final', async () => {
+  const { valid } = withSessions();
+  const { reply } = service;
+  service.reply = (asked, response) => {
+    const said = reply(asked, response);
+    const isPage = asked.path === '/page' || (typeof said === 'object' && said.status === 401 && asked.method === 'GET');
+    if (!isPage) return said;
+    response.writeHead(200, { 'content-type': 'text/html' }).end(' <html>Login</html>');
+    return 'hang';
+  };
+  const pool = poolOf();
+  await get(pool, target(user));
+  valid.clear();
+  expect((await get(pool, target(user))).status).toBe(200);
+  for (let tries = 0; tries < 3; tries++) expect((await failure(get(pool, target(user), '/page'))).isPage).toBe(true);
+  expect(words().filter((word) => word.startsWith('POST'))).toHaveLength(3);
+});
+it('with too many sessions, each request carries the password for ten minutes, also where sessions were open before', async () => {
+  const { valid } = withSessions();
+  const { reply } = service;
+  let [isFull, now] = [false, 0];
+  service.reply = (asked, response) => {
+    if (isFull && asked.method === 'POST')
+      return { status: 503, body: { error: { code: 'Base.1.8.SessionLimitExceeded', message: 'The session limit is exceeded.' } } };
+    return asked.headers.authorization === undefined ? reply(asked, response) : undefined;
+  };
+  const pool = poolOf({ now: () => now });
+  await get(pool, target(user));
+  valid.clear();
+  isFull = true;
+  await get(pool, target(user));
+  await get(pool, target(user));
+  expect(service.asked.at(-1)!.headers.authorization).toMatch(/^Basic /);
+  expect(words().filter((word) => word.startsWith('POST'))).toHaveLength(2);
+  [isFull, now] = [false, 600_001];
+  await get(pool, target(user));
+  expect(service.asked.at(-1)!.headers['x-auth-token']).toBe('token-2');
+});
+describe('refused credentials', () => {
+  const refused: RedfishReply = { status: 401, body: redfishError('no') };
+  const tries = (): number =>
+    service.asked.filter(({ headers, method }) => headers.authorization !== undefined || method === 'POST').length;
+  it.each(['basic', 'auto', 'session'] as const)('rest after three refusals in turn, for longer each time (%s)', async (authType) => {
+    let now = 0;
+    service.reply = ({ path }) => (path === '/redfish/v1/' ? undefined : refused);
+    const pool = poolOf({ now: () => now });
+    for (let requests = 0; requests < 6; requests++)
+      expect(await failure(get(pool, target({ ...user, authType })))).toMatchObject({ kind: 'status', status: 401 });
+    expect(tries()).toBe(3);
+    expect((await failure(get(pool, target({ ...user, authType })))).message).toMatch(/refused the credentials 3 times; .* again in 30 s$/);
+    // Other credentials are not concerned.
+    await failure(get(pool, target({ ...user, password: 'other', authType })));
+    expect(tries()).toBeGreaterThan(3);
+    const before = tries();
+    now = 30_001;
+    await failure(get(pool, target({ ...user, authType })));
+    expect((await failure(get(pool, target({ ...user, authType })))).message).toMatch(/again in 60 s$/);
+    expect(tries()).toBe(before + 1);
+  });
+  it('that have worked are tried again at once, a few times', async () => {
+    let bad = 0;
+    service.reply = () => (bad-- > 0 ? refused : { status: 200, body: {} });
+    const pool = poolOf();
+    const at = target({ ...user, authType: 'basic' });
+    await get(pool, at);
+    bad = 2;
+    expect((await get(pool, at)).status).toBe(200);
+    bad = 9;
+    expect((await failure(get(pool, at))).status).toBe(401);
+    expect(bad).toBe(6);
+  });
+  it.each(['SMC.1.0.OemLicenseNotPassed', 'Base.1.8.InsufficientPrivilege'])('are not meant by %s', async (code) => {
+    service.reply = () => ({ status: 401, body: { error: { code, message: 'no' } } });
+    const pool = poolOf();
+    for (let requests = 0; requests < 5; requests++) await failure(get(pool, target({ ...user, authType: 'basic' })));
+    expect(service.asked).toHaveLength(5);
+  });
+});
+it.each([
+  [
+    { '@Message.ExtendedInfo': [{ MessageId: 'Base.1.8.PasswordChangeRequired', MessageArgs: ['/redfish/v1/AccountService/Accounts/1'] }] },
+    '(/redfish/v1/AccountService/Accounts/1)',
+  ],
+  [{}, undefined],
+])('a refusal says that the password must be changed, where the log-in %j has said so', async (body, account) => {
+  service.reply = ({ method, path }) => {
+    if (path === '/redfish/v1/') return undefined;
+    if (method === 'POST') return { status: 201, body, headers: { 'x-auth-token': 'token-1234' } };
+    return { status: 403, body: redfishError('no') };
+  };
+  const error = await failure(get(poolOf(), target(user)));
+  expect(error.messageIds.includes('PasswordChangeRequired')).toBe(account !== undefined);
+  if (account !== undefined) expect(error.message).toContain(`The password must be changed first ${account}.`);
+});
+
 describe('a service that drops connections', () => {
   /** Drops the second request of each connection, before it is answered. */
   const drops = (): void => {
@@ -310,6 +417,14 @@ describe('a service that drops connections', () => {
     const before = service.asked.length;
     for (let requests = 0; requests < 3; requests++) await get(pool, target());
     expect(service.asked.slice(before - 1).map(({ headers }) => headers.connection)).toEqual(['close', 'close', 'close', 'close']);
+  });
+  it('gets what must not be sent twice on a connection of its own', async () => {
+    drops();
+    const pool = poolOf();
+    await get(pool, target());
+    for (let posts = 0; posts < 3; posts++)
+      expect((await pool.request(target(), 'POST', '/x', { timeoutMs: 20_000, body: {} })).status).toBe(200);
+    expect(service.asked).toHaveLength(4);
   });
   it.each([
     [false, 'interrupted'],

@@ -1,4 +1,5 @@
 import {
+  RedfishError,
   actionOf,
   collection,
   followTask,
@@ -10,6 +11,7 @@ import {
   readResource,
   isUnseen,
   startedTask,
+  type SendRedfishRequest,
 } from '../../../wire/redfish';
 import { askOf, clockOf, type AskedOf } from './ask';
 
@@ -33,6 +35,8 @@ describe('collection', () => {
     ['with invalid members', { '/c': { body: { Members: [null, 5, {}, { '@odata.id': 7 }, link('/1')] } } }, ['/1']],
     ['with invalid Members', { '/c': { body: { Members: 'x', 'Members@odata.nextLink': {} } } }, []],
     ['without a body', { '/c': { body: undefined } }, []],
+    ['whose members are texts', { '/c': { body: { Members: ['/1', 'http://bmc/2', 'x', ''] } } }, ['/1', 'http://bmc/2']],
+    ['whose members have an Id and no link', { '/c/?a': { body: {} }, '/c': { body: { Members: [{ Id: 'A 1' }] } } }, ['/c/A%201']],
   ])('memberPaths of a collection %s', async (_, resources, expected) => {
     expect(await memberPaths(askOf(resources).ask, '/c')).toEqual(expected);
   });
@@ -83,9 +87,11 @@ describe('resource', () => {
   });
   it.each<[string | undefined, readonly (string | undefined)[]]>([
     [undefined, [undefined]],
-    ['"1"', ['"1"', 'read', '"now"', undefined]],
-    ['"now"', ['"now"', 'read', undefined]],
-    ['W/"1"', ['W/"1"', '"1"', 'read', '"now"', undefined]],
+    ['"1"', ['"1"', 'read', '"now"', '*', undefined]],
+    ['"now"', ['"now"', 'read', '*', undefined]],
+    ['W/"1"', ['W/"1"', '"1"', 'read', '"now"', '*', undefined]],
+    ['"1-gzip"', ['"1-gzip"', '"1"', 'read', '"now"', '*', undefined]],
+    ['W/"1;gzip"', ['W/"1;gzip"', '"1;gzip"', 'W/"1"', 'read', '"now"', '*', undefined]],
   ])('patchResource with the ETag %s reads it again after status 412, and at last omits If-Match', async (etag, expected) => {
     const { ask, asked } = askOf({}, ({ method, headers }) =>
       method === 'GET' ? { headers: { etag: '"now"' } } : { status: headers?.['if-match'] === undefined ? 204 : 412 },
@@ -99,6 +105,23 @@ describe('resource', () => {
     );
     expect((await patchResource(ask, { path: '/r', body: {}, etag: '"1"' }, { a: 1 })).status).toBe(200);
     expect(asked).toHaveLength(3);
+  });
+  it.each([
+    [
+      'Support of this Operation for Boot Properties is moved to FutureState URI(/redfish/v1/Systems/Self/SD)',
+      '/redfish/v1/Systems/Self/SD',
+    ],
+    ['It is moved.', '/r/SD'],
+  ])('patchResource writes elsewhere where the service says so: %s', async (message, place) => {
+    const asked: string[] = [];
+    const ask: SendRedfishRequest = async (method, path, more = {}) => {
+      asked.push(`${method} ${path} ${more.headers?.['if-match'] ?? ''}`);
+      if (method === 'PATCH' && path === '/r')
+        throw new RedfishError('status', message, { status: 400, messageIds: ['Ami.1.0.OperationSupportedInFutureStateURI'] });
+      return { status: method === 'GET' ? 200 : 204, headers: method === 'GET' ? { etag: '"sd"' } : {}, body: {} };
+    };
+    expect((await patchResource(ask, { path: '/r', body: {}, etag: undefined }, { a: 1 })).status).toBe(204);
+    expect(asked).toEqual(['PATCH /r ', `GET ${place} `, `PATCH ${place} "sd"`]);
   });
   it('patchResource sends If-Match: * where the service demands a precondition and shows no ETag', async () => {
     const { ask, asked } = askOf({}, ({ headers }) => ({ status: headers?.['if-match'] === undefined ? 428 : 204 }));
@@ -190,6 +213,49 @@ describe('task', () => {
     ],
   ])('readTask reads %s', async (_, answer, expected) => {
     expect(await readTask(askOf({ '/monitor': answer }).ask, '/monitor')).toMatchObject(expected);
+  });
+  it.each<[string, AskedOf, Partial<TaskProgress>]>([
+    [
+      'in its messages',
+      {
+        body: {
+          TaskState: 'Completed',
+          Messages: [{ MessageId: 'Base.1.18.OperationTransitionedToJob', MessageArgs: ['/redfish/v1/job'] }],
+        },
+      },
+      { kind: 'running', state: 'Running', job: '/redfish/v1/job' },
+    ],
+    [
+      'in place of a task',
+      {
+        status: 202,
+        body: {
+          error: {
+            code: 'Base.1.18.OperationTransitionedToJob',
+            '@Message.ExtendedInfo': [
+              { MessageId: 'Base.1.18.OperationTransitionedToJob', Message: "It is now at URI '/redfish/v1/job'." },
+            ],
+          },
+        },
+      },
+      { kind: 'running', job: '/redfish/v1/job' },
+    ],
+    [
+      'that is gone',
+      { body: { TaskState: 'Completed', Messages: [{ MessageId: 'Base.1.18.OperationTransitionedToJob', MessageArgs: ['/gone'] }] } },
+      { kind: 'gone', job: '/gone' },
+    ],
+  ])('readTask follows a task to the job that it has become, %s', async (_, task, expected) => {
+    const { ask } = askOf({ '/task': task, '/redfish/v1/job': { body: { JobState: 'Running', PercentComplete: 5 } } });
+    expect(await readTask(ask, '/task')).toMatchObject(expected);
+  });
+  it.each([
+    ['Completed', 'done'],
+    ['CompletedWithErrors', 'failed'],
+    ['Scheduled', 'running'],
+  ])('readTask reads a job in the state %s as %s', async (state, kind) => {
+    const { ask } = askOf({ '/job': { body: { JobState: state, Message: 'why', MessageId: 'PR1' } } });
+    expect(await readTask(ask, '/job')).toMatchObject({ kind, state, messages: 'why', messageIds: ['PR1'] });
   });
   it.each([401, 403, 429, 500, 503])('readTask fails with status %i', async (status) => {
     await expect(readTask(askOf({ '/monitor': { status } }).ask, '/monitor')).rejects.toMatchObject({ status });

@@ -164,6 +164,62 @@ describe('apply_configuration', () => {
     const { task } = bench();
     expect(await apply(task, named({ NumCores: 10 }))).toMatchObject({ kind: 'wait' });
   });
+  describe('at a service that accepts settings and keeps nothing', () => {
+    /** Takes a PATCH only if it fits; the settings object shows these attributes. */
+    const drops = (fits: (match: string | undefined) => boolean, shown: object | undefined, etag?: string): void => {
+      service.resources[SETTINGS] = { ...(etag === undefined ? {} : { '@odata.etag': etag }), ...(shown ? { Attributes: shown } : {}) };
+      const { reply } = service;
+      service.reply = (asked, response) => {
+        if (asked.method !== 'PATCH') return reply(asked, response);
+        if (fits(asked.headers['if-match'])) Object.assign(service.resources[SETTINGS] as object, asked.body);
+        return { status: 200, body: {} };
+      };
+    };
+    const matches = (): readonly unknown[] =>
+      service.asked.filter(({ method }) => method === 'PATCH').map(({ headers }) => headers['if-match']);
+    it('fails with maker, attribute and values where it lists another value', async () => {
+      Object.assign(service.resources[SYSTEM] as object, { Manufacturer: 'ACME' });
+      drops(() => false, { NumCores: 10, SetupPassword: null }, '"s1"');
+      const { task, events } = bench();
+      await expect(apply(task, named({ NumCores: 12, SetupPassword: 'hidden-word' }))).rejects.toThrow(
+        `the change of ${SETTINGS} is accepted, not kept by the service (ACME): Attributes/NumCores was set to 12 and is 10.`,
+      );
+      expect([matches(), events]).toEqual([['"s1"', '*'], []]);
+    });
+    it.each([
+      ['lists the old value', { NumCores: 10 }],
+      ['lists nothing', undefined],
+    ])('sends them once more with If-Match: * where it shows no ETag and %s', async (_, shown) => {
+      drops((match) => match === '*', shown);
+      const { task } = bench();
+      expect(await apply(task, named({ NumCores: 12 }))).toMatchObject({ kind: 'wait' });
+      expect(matches()).toEqual([undefined, '*']);
+      expect(service.resources[SETTINGS]).toMatchObject({ Attributes: { NumCores: 12 } });
+    });
+    it('accepts a value in another form', async () => {
+      drops(() => true, { Turbo: 'Enabled' }, '"s1"');
+      const { reply } = service;
+      service.reply = (asked, response) => {
+        const said = reply(asked, response);
+        if (asked.method === 'PATCH') service.resources[SETTINGS] = { Attributes: { Turbo: 'Disable' } };
+        return said;
+      };
+      expect(await apply(bench().task, named({ Turbo: false }))).toMatchObject({ kind: 'wait' });
+      expect(matches()).toEqual(['"s1"']);
+    });
+    it('fails 25 minutes after the restart where nothing shows them, without an agent', async () => {
+      drops(() => false, undefined, '"s1"');
+      const { task } = bench();
+      await apply(task, named({ NumCores: 12 }));
+      expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
+      await task.clock.sleep(25 * 60_000 + 1);
+      expect(await poll(task)).toEqual({
+        kind: 'failed',
+        reason:
+          "Redfish BIOS apply_configuration step failed. Attributes {'NumCores': 12} are not updated. The service has accepted them, and not kept them.",
+      });
+    });
+  });
   it('writes to the Bios resource without a settings resource', async () => {
     bios.withoutSettings();
     const { task } = bench();

@@ -179,6 +179,13 @@ describe('system', () => {
     expect(await redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).toBe('power on');
     expect(service.asked.map(({ path }) => path)).toEqual(['/redfish/v1/', '/redfish/v1/Systems', SYSTEM]);
   });
+  it.each(['/redfish/v1/Systems/HGX_Baseboard_0', '/redfish/v1/Systems/DPU.1', '/redfish/v1/Systems/MGX_NVSwitch_0/'])(
+    'is the host beside %s',
+    async (other) => {
+      service.resources['/redfish/v1/Systems'] = { Members: [{ '@odata.id': other }, { '@odata.id': SYSTEM }] };
+      expect(await redfishPower.get(bench({ info: { redfish_system_id: null } }).task)).toBe('power on');
+    },
+  );
   it.each([[[]], [[{ '@odata.id': SYSTEM }, { '@odata.id': '/2' }]], ['x']])('is ambiguous or missing among %j', async (Members) => {
     service.resources['/redfish/v1/Systems'] = { Members };
     await expect(redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).rejects.toMatchObject({
@@ -258,6 +265,7 @@ describe('boot device', () => {
     expect(service.asked.filter(({ method }) => method === 'PATCH').map(({ headers }) => headers['if-match'])).toEqual([
       'W/"1"',
       '"1"',
+      '*',
       undefined,
     ]);
   });

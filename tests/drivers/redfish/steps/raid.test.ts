@@ -194,7 +194,11 @@ describe('steps', () => {
     end('Completed');
     await poll(task);
     const { reply } = service;
-    service.reply = (request, ...more) => (request.method === 'DELETE' ? { status, body: {} } : reply(request, ...more));
+    service.reply = (request, ...more) => {
+      if (request.method !== 'DELETE') return reply(request, ...more);
+      if (status === 404) reply(request, ...more);
+      return { status, body: {} };
+    };
     const ended = run(task, 'delete').catch(() => ({ kind: 'failed' }));
     expect(await ended).toMatchObject(outcome);
     expect(sent().filter((candidate) => candidate.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
@@ -251,13 +255,38 @@ describe('steps', () => {
     const { task } = bench();
     const { reply } = service;
     service.reply = (asked, response) => {
-      if (asked.method === 'POST') return { status: 202, headers: { location: '/redfish/v1/TaskService/Tasks/JID_123' } };
+      if (asked.method === 'POST') {
+        reply(asked, response);
+        return { status: 202, headers: { location: '/redfish/v1/TaskService/Tasks/JID_123' } };
+      }
       return asked.path.endsWith('/Oem/Dell/Jobs/JID_123')
         ? { status: 200, body: { JobState: state, Message: 'why' } }
         : reply(asked, response);
     };
     await run(task, 'create');
     expect((await poll(task)).kind).toBe(kind);
+  });
+  it('wait for a volume that is shown later than its task ends, and fail if it never is', async () => {
+    const { task, node } = bench();
+    const { reply } = service;
+    let late: (() => void) | undefined;
+    service.reply = (asked, response) => {
+      if (asked.method !== 'POST') return reply(asked, response);
+      late = () => void reply(asked, response);
+      return { status: 204 };
+    };
+    expect(await run(task, 'create')).toMatchObject({ kind: 'wait', quiet: true });
+    late!();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+    expect(node().raid_config['logical_disks']).toHaveLength(1);
+    service.reply = (asked, response) => (asked.method === 'DELETE' ? { status: 204 } : reply(asked, response));
+    expect(await run(task, 'delete')).toMatchObject({ kind: 'wait' });
+    await task.clock.sleep(601_000);
+    expect(await poll(task)).toMatchObject({
+      kind: 'failed',
+      reason: expect.stringContaining(`the deletion of ${VOLUMES}/1 is accepted, not kept by the service`) as string,
+    });
+    expect(node().driver_internal_info['raid_configs']).toBeUndefined();
   });
   it('create no volume twice after a restart of the conductor', async () => {
     const { task, node } = bench();
