@@ -61,7 +61,7 @@ describe('secure boot', () => {
     let looks = 0;
     const { reply } = service();
     service().reply = (asked, response) => {
-      if (asked.method === 'GET' && asked.path === PLACE && ++looks === 7) Object.assign(resource(PLACE), { SecureBootEnable: true });
+      if (asked.method === 'GET' && asked.path === PLACE && ++looks === 5) Object.assign(resource(PLACE), { SecureBootEnable: true });
       return reply(asked, response);
     };
     const { task, events, slept } = bench();

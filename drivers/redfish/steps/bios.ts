@@ -100,7 +100,8 @@ async function keep(task: Task, { system, bios, settings }: BiosView, body: Json
   });
   if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
   const isTold = Object.keys(attributesOf(kept.shown)).some((name) => Object.hasOwn(visible, name));
-  if (isTold || settings.etag !== undefined) return kept.answer;
+  // A job for the change shows that the service has it.
+  if (isTold || settings.etag !== undefined || kept.answer.location !== undefined) return kept.answer;
   // It may have dropped a change without If-Match (AMI). A service that has kept it takes it again, or refuses that.
   await ask('PATCH', settings.path, { body, headers: { 'if-match': '*' } }).catch((error: unknown) => {
     if (!isStatus(error)) throw error;

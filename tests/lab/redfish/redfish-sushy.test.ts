@@ -1,5 +1,6 @@
 /** sushy, OpenStack's client, uses each resource of the simulator's Redfish service. */
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -7,6 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { startFleet } from '../../../simulator/fleet/fleet';
+import type { PersonalityName } from '../../../simulator/redfish/makers/personalities';
 import { needs } from '../support/needs';
 import { simulatedBmc, type SimulatedBmc } from './simulated-bmc';
 import { programs } from '../support/venv';
@@ -69,4 +74,45 @@ it("sushy uses every resource of the simulator's Redfish service", async () => {
     'simple storage': 2,
     subscription: 'mine',
   });
+});
+
+/** Personality → what sushy sees. It repeats no request, so that personalities that refuse some at times are not here. */
+const SEEN: { readonly [name in PersonalityName]?: readonly [manufacturer: string, managers: number] } = {
+  'dell-idrac8': ['Dell Inc.', 1],
+  'dell-idrac10': ['Dell Inc.', 1],
+  'lenovo-xcc3': ['Lenovo', 1],
+  'fujitsu-irmc-s6': ['FUJITSU', 1],
+  'cisco-ucsx': ['Cisco Systems Inc', 1],
+  'nvidia-gb200': ['NVIDIA', 1],
+};
+const NAMES = Object.keys(SEEN) as readonly PersonalityName[];
+it('sushy manages machines of makers, with the Oem services of Dell', async () => {
+  const bin = await programs('sushy-client', ['sushy==5.14.0']);
+  const fleet = await startFleet({
+    count: NAMES.length,
+    maker: (index) => ({ personality: NAMES[index] }),
+    host: '127.0.0.1',
+    protocols: () => ['redfish'],
+    taskMs: 100,
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
+  });
+  try {
+    for (const [index, name] of NAMES.entries()) {
+      const [manufacturer, managers] = SEEN[name]!;
+      const isDell = name.startsWith('dell');
+      const words = [join(__dirname, 'sushy-makers.py'), fleet.machines[index]!.redfish.address, isDell ? 'dell' : '-'];
+      const { stdout } = await run(join(bin, 'python'), words, { timeout: 120_000 });
+      const dell = {
+        ready: true,
+        jobs: [['Scheduled', 'BIOSConfiguration']],
+        'jobs left': [],
+        exported: ['iDRAC.Embedded.1', 'BIOS.Setup.1-1'],
+      };
+      expect(JSON.parse(stdout)).toEqual({ manufacturer, managers, nics: 2, boot: [isDell ? 'Cd' : 'Pxe', 'Once'], ...(isDell && dell) });
+    }
+  } finally {
+    await fleet.close();
+  }
 });

@@ -126,6 +126,21 @@ describe('stored state of machines', () => {
       await ironic.close();
     }
   });
+  it('keeps the maker of a machine', async () => {
+    const systemIds: string[] = [];
+    for (const maker of [() => ({ personality: 'dell-idrac10' as const, habits: ['tasks-untold' as const] }), undefined]) {
+      const fleet = await start({ stateFolder: folder, ...(maker && { maker }) });
+      systemIds.push(fleet.machines[0]!.redfish.systemId);
+      await fleet.machines[0]!.control.act('on');
+      await fleet.close();
+    }
+    expect(systemIds).toEqual(Array(2).fill('/redfish/v1/Systems/System.Embedded.1'));
+    const maker = { personality: 'dell-idrac10', habits: ['tasks-untold'] };
+    expect(JSON.parse(readFileSync(join(folder, 'sim-0.json'), 'utf8'))).toMatchObject({
+      maker,
+      hardware: { firmware: { bmc: '1.20.25.00' } },
+    });
+  });
   it('is rejected with the name of the file if it is invalid', async () => {
     writeFileSync(join(folder, 'sim-0.json'), '{"version":');
     await expect(start({ stateFolder: folder })).rejects.toThrow('sim-0.json is not the state of a simulated machine');
