@@ -1,6 +1,4 @@
 /** Downloads the URLs of a deployment: the image as a stream, small texts whole. */
-import type { IncomingMessage } from 'node:http';
-import { finished, type Readable } from 'node:stream';
 import type { ChecksumRequests } from '../../model/agent/checksum';
 import type { JsonObject } from '../../model/records';
 import { AgentError } from '../../model/agent/errors';
@@ -8,6 +6,8 @@ import { imageUrls } from '../../model/agent/write-arguments';
 import { reasonOf } from '../../model/errors';
 import { oneLine } from '../../model/log';
 import { ask, open, type Trust } from '../system/http';
+import type { Pieces } from '../system/pieces';
+import { receive } from '../system/receive';
 
 export interface Fetching {
   readonly trust: Trust;
@@ -24,68 +24,19 @@ export interface Download {
   close(): void;
 }
 
-/** Bytes. */
-const PIECE = 2 ** 20;
 /**
- * The bytes of a stream in pieces of a MiB. A network gives a few KiB at a time, and each of them by itself would cost a promise, a call of the
- * hash, and a write. The next piece arrives while the reader works. @internal
+ * Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error.
+ * @param memory for the pieces of a MiB in which the bytes come
  */
-export async function* collected(source: Readable): AsyncGenerator<Buffer> {
-  const whole: Buffer[] = [];
-  let room = Buffer.allocUnsafeSlow(PIECE);
-  let length = 0;
-  let end: { readonly error: Error | null | undefined } | undefined;
-  let wake = (): void => {};
-  const stop = finished(source, { writable: false }, (error) => {
-    end = { error };
-    wake();
-  });
-  source.on('data', (chunk: Buffer) => {
-    for (let taken = 0; taken < chunk.length;) {
-      const copied = chunk.copy(room, length, taken);
-      taken += copied;
-      length += copied;
-      if (length < PIECE) continue;
-      whole.push(room);
-      [room, length] = [Buffer.allocUnsafeSlow(PIECE), 0];
-    }
-    if (whole.length === 0) return;
-    source.pause();
-    wake();
-  });
-  try {
-    for (;;) {
-      const piece = whole.shift();
-      if (piece) {
-        if (whole.length === 0) source.resume();
-        yield piece;
-      } else if (end) {
-        if (end.error) throw end.error;
-        if (length > 0) yield room.subarray(0, length);
-        return;
-      } else await new Promise<void>((woken) => (wake = woken));
-    }
-  } finally {
-    stop();
-    source.on('error', () => {}).destroy();
-  }
-}
-
-/** Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error. */
-export async function openImage(image: JsonObject, fetching: Fetching): Promise<Download> {
+export async function openImage(image: JsonObject, fetching: Fetching, memory: Pieces): Promise<Download> {
   const failures: string[] = [];
   for (const url of imageUrls(image)) {
     try {
-      const opened = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
-      const { answer } = opened;
-      if (answer.statusCode === 200) {
-        const length = answer.headers['content-length'];
-        return { url, length: length === undefined ? null : Number(length), chunks: collected(answer), close: () => answer.destroy() };
-      }
-      failures.push(
-        `Received status code ${answer.statusCode} from ${url}, expected 200${isOwn(image, url, opened) ? await reasonIn(answer) : ''}`,
-      );
-      answer.destroy();
+      const received = await receive({ ...fetching, url, headers: authorization(image) }, memory);
+      if (received.status === 200) return { ...received, url };
+      const reason = isOwn(image, url, received) ? await reasonIn(received) : '';
+      failures.push(`Received status code ${received.status} from ${url}, expected 200${reason}`);
+      received.close();
     } catch (error) {
       failures.push(`URL: ${url}. Error: ${reasonOf(error)}`);
     }
@@ -102,18 +53,16 @@ const isOwn = (image: JsonObject, url: string, opened: { readonly url: string })
 
 const MAX_REASON = 300;
 /** What the HTTP boot service says, for example that its disk is full. */
-async function reasonIn(answer: IncomingMessage): Promise<string> {
+async function reasonIn({ headers, chunks }: Pick<Awaited<ReturnType<typeof receive>>, 'headers' | 'chunks'>): Promise<string> {
   let text = '';
   try {
-    if (answer.headers['content-type'] !== 'text/plain') return '';
-    for await (const part of answer as AsyncIterable<Buffer>) {
-      text += part.toString('utf8');
-      if (text.length > MAX_REASON) break;
+    if (headers.get('content-type') !== 'text/plain') return '';
+    for await (const part of chunks) {
+      text += part.toString('utf8', 0, MAX_REASON);
+      if (text.length >= MAX_REASON) break;
     }
   } catch {
     // The status says enough.
-  } finally {
-    answer.destroy();
   }
   const line = oneLine(text).slice(0, MAX_REASON).trim();
   return line === '' ? '' : ` (${line})`;

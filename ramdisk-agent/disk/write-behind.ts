@@ -1,8 +1,6 @@
 /** Writes to a disk while more of the image arrives: in pieces, since each write costs as much as its first 64 KiB, and one at a time. */
+import { PIECE } from '../system/pieces';
 import type { Device } from './device';
-
-/** Bytes. */
-const PIECE = 2 ** 20;
 
 interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> {
   /** Waits until nothing is being written; what was collected and not written is lost. */
@@ -12,8 +10,12 @@ interface WriteBehind extends Pick<Device, 'size' | 'write' | 'zero' | 'flush'> 
 /**
  * `write` resolves before its bytes are on the disk, and rejects for an earlier write too. The bytes must not change until `flush` has
  * resolved, when all of them are on the disk. A caller that has an error calls `abandon` before it touches the disk.
+ * @param free gets bytes that were written without a copy, when they may change again
  */
-export function writeBehind(device: Pick<Device, 'size' | 'write' | 'zero' | 'flush'>): WriteBehind {
+export function writeBehind(
+  device: Pick<Device, 'size' | 'write' | 'zero' | 'flush'>,
+  free: (bytes: Uint8Array) => void = () => {},
+): WriteBehind {
   let [collecting, spare] = [Buffer.allocUnsafeSlow(PIECE), Buffer.allocUnsafeSlow(PIECE)];
   let [start, length] = [0, 0];
   let writing = Promise.resolve();
@@ -44,6 +46,10 @@ export function writeBehind(device: Pick<Device, 'size' | 'write' | 'zero' | 'fl
       if (bytes.length >= PIECE) {
         await writing;
         begin(bytes, position);
+        writing.then(
+          () => free(bytes),
+          () => {},
+        );
         start += bytes.length;
         return;
       }

@@ -8,6 +8,7 @@ import type { JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
 import { AgentError } from '../../model/agent/errors';
 import { reasonOf } from '../../model/errors';
+import { type Pieces, pieces } from '../system/pieces';
 import type { ReportProgress } from '../system/progress';
 import { type Checksum, expectedChecksum } from '../../model/agent/checksum';
 import { readConfigDrive } from '../../model/agent/write-arguments';
@@ -107,11 +108,12 @@ const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError']
 export async function stream(options: WriteOptions, known: Checksum): Promise<void> {
   let checksum = known;
   const attempt = async (number: number): Promise<void> => {
-    const behind = writeBehind(options.device);
+    const memory = pieces();
+    const behind = writeBehind(options.device, (bytes) => memory.give(bytes));
     const sink = withDeferredHead(behind);
     if (number > 1) checksum = await expectedChecksum(options.image, options.md5Allowed, requestsFor(options.image, options.fetching));
     try {
-      await streamOnce(options, sink, checksum);
+      await streamOnce(options, sink, checksum, memory);
       await written(() => sink.commit(), options);
     } finally {
       // Nothing may be written after the edges are wiped, or by the attempt before.
@@ -125,10 +127,10 @@ export async function stream(options: WriteOptions, known: Checksum): Promise<vo
   });
 }
 
-async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {
+async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum, memory: Pieces): Promise<void> {
   let writer: ImageWriter | undefined;
   for (;;) {
-    const download = await openImage(options.image, options.fetching);
+    const download = await openImage(options.image, options.fetching, memory);
     try {
       writer = await pass(options, sink, checksum, download, writer);
       if ((await written(() => writer!.end(), options)) === 'done') return;

@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly trust: Trust;
   /** Absent: a connection of its own. */
   readonly connections?: Connections;
+  /** Redirects that led here; default 0. */
+  readonly redirects?: number;
 }
 /** Connections that several requests use, one after another. */
 export interface Connections {
@@ -70,18 +72,29 @@ interface Opened {
   readonly url: string;
 }
 /** Follows redirects. Resolves when the headers have arrived; the caller reads or destroys the body. */
-export async function open(request: HttpRequest, redirects = MAX_REDIRECTS): Promise<Opened> {
+export async function open(request: HttpRequest): Promise<Opened> {
   const answer = await once(request);
-  const { location } = answer.headers;
-  const status = answer.statusCode ?? 0;
-  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || !['GET', 'HEAD'].includes(request.method))
-    return { answer, url: request.url };
+  const next = ['GET', 'HEAD'].includes(request.method) ? redirected(request, answer.statusCode ?? 0, answer.headers.location) : undefined;
+  if (!next) return { answer, url: request.url };
   answer.destroy();
-  if (redirects === 0) throw new Error(`Too many redirects from ${request.url}`);
+  return open(next);
+}
+/**
+ * The request that a redirect leads to: without credentials if it is another server's. Undefined: the response is none.
+ * @throws Error after too many redirects
+ */
+export function redirected<T extends Pick<HttpRequest, 'headers' | 'redirects' | 'url'>>(
+  request: T,
+  status: number,
+  location: string | undefined,
+): T | undefined {
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
+  const { redirects = 0 } = request;
+  if (redirects === MAX_REDIRECTS) throw new Error(`Too many redirects from ${request.url}`);
   const url = new URL(location, request.url);
   const others = Object.fromEntries(Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'authorization'));
   const headers = url.origin === new URL(request.url).origin ? request.headers : others;
-  return open({ ...request, url: url.href, headers }, redirects - 1);
+  return { ...request, url: url.href, headers, redirects: redirects + 1 };
 }
 
 interface Content {
@@ -107,7 +120,7 @@ export async function put(
 }
 
 const OF_DATES: readonly unknown[] = ['CERT_NOT_YET_VALID', 'CERT_HAS_EXPIRED'];
-const withClock = (error: NodeJS.ErrnoException, { now }: Trust): Error =>
+export const withClock = (error: NodeJS.ErrnoException, { now }: Trust): Error =>
   OF_DATES.includes(error.code) && now
     ? new Error(`${error.message} (the machine's clock says ${new Date(now()).toISOString()})`, { cause: error })
     : error;
