@@ -513,7 +513,7 @@ describe('tear_down_agent', () => {
   });
   const fine = (): Answer => ({ body: result('power_off', 'SUCCEEDED') });
   it.each([
-    ['powers off by itself', telling('power on', 'power on', 'power off'), 750, 0],
+    ['powers off by itself', telling('power on', 'power on', 'power off'), 660, 0],
     ['is off already', telling('power off'), 0, 0],
     ['has a BMC that first reports an error', telling(new Error('busy'), 'power off'), 300, 1],
     ['does not power off by itself', telling('power on'), 30_000, 1],
