@@ -6,7 +6,7 @@ import { imageUrls } from '../../model/agent/write-arguments';
 import { reasonOf } from '../../model/errors';
 import { oneLine } from '../../model/log';
 import { ask, open, type Trust } from '../system/http';
-import { type Pieces, pieces } from '../system/pieces';
+import type { Pieces } from '../system/pieces';
 import { receive } from '../system/receive';
 
 export interface Fetching {
@@ -28,7 +28,7 @@ export interface Download {
  * Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error.
  * @param memory for the pieces of a MiB in which the bytes come
  */
-export async function openImage(image: JsonObject, fetching: Fetching, memory: Pieces = pieces()): Promise<Download> {
+export async function openImage(image: JsonObject, fetching: Fetching, memory: Pieces): Promise<Download> {
   const failures: string[] = [];
   for (const url of imageUrls(image)) {
     try {

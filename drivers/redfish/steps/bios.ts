@@ -21,6 +21,7 @@ import { attributeRegistry } from './bios-registry';
 import { allInPlace, attributesOf, convertSettings, readable, settingsOf, unapplied, type Attributes } from './bios-settings';
 import { namedValues } from '../../common/named-values';
 import { identify } from '../makers';
+import { quirksOf } from '../quirks';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, systemOf, type SystemView } from '../target';
 
 /** driver_internal_info: settings were sent, and take effect when the machine starts. */
@@ -100,9 +101,8 @@ async function keep(task: Task, { system, bios, settings }: BiosView, body: Json
   });
   if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
   const isTold = Object.keys(attributesOf(kept.shown)).some((name) => Object.hasOwn(visible, name));
-  // A job for the change shows that the service has it.
-  if (isTold || settings.etag !== undefined || kept.answer.location !== undefined) return kept.answer;
-  // It may have dropped a change without If-Match (AMI). A service that has kept it takes it again, or refuses that.
+  if (isTold || settings.etag !== undefined || !(await quirksOf(task, system)).dropsUntagged) return kept.answer;
+  // A service that has kept the change takes it again, or refuses that.
   await ask('PATCH', settings.path, { body, headers: { 'if-match': '*' } }).catch((error: unknown) => {
     if (!isStatus(error)) throw error;
   });
