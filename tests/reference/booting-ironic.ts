@@ -16,7 +16,9 @@ export const HTTP = 'http://10.77.0.1:8080';
 export async function startBootingIronic(
   lab: Lab,
   ramdisk: { readonly kernel: string; readonly initrd: string },
-  settings: { readonly pxe: Readonly<Record<string, string>>; readonly conductor: Readonly<Record<string, string>> },
+  settings: Readonly<
+    Record<'pxe' | 'conductor', Readonly<Record<string, string>>> & Partial<Record<'agent', Readonly<Record<string, string>>>>
+  >,
 ): Promise<RealIronic> {
   await lab.exec('ip', 'addr', 'add', 'fd77::1/64', 'dev', lab.bridge, 'nodad');
   const folder = (name: string): string => join(lab.folder, 'ironic', name);
@@ -40,6 +42,7 @@ export async function startBootingIronic(
         tftp_master_path: folder('tftpmasters'),
         ...settings.pxe,
       },
+      agent: settings.agent ?? {},
       inspector: { require_managed_boot: 'true' },
     },
     lab.namespace,

@@ -54,7 +54,7 @@ cp "$project/ramdisk-agent/build/multipath.conf" "$tree/etc/multipath.conf"
 chroot "$tree" /sbin/ldconfig # pyudev finds libudev by its cache
 
 modules=(virtio_pci virtio_net e1000 bonding 8021q virtio_blk virtio_rng virtio_scsi sd_mod ahci nvme megaraid_sas mptsas xhci_pci usb_storage
-  dm_multipath dm_service_time scsi_dh_alua md_mod raid0 raid1 raid10 raid456 sr_mod isofs vfat nls_cp437 nls_ascii ext4 loop)
+  dm_multipath dm_service_time scsi_dh_alua md_mod raid0 raid1 raid10 raid456 sr_mod isofs efivarfs vfat nls_cp437 nls_ascii ext4 loop)
 load=$tree/etc/modules.load
 for module in "${modules[@]}"; do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
@@ -81,11 +81,14 @@ box=/bin/busybox
 $box mount -t proc proc /proc
 $box mount -t sysfs sys /sys
 $box mount -t devtmpfs dev /dev
-$box mkdir -p /dev/pts
+$box mkdir -p /dev/pts /var/log
 $box mount -t devpts devpts /dev/pts
 $box mount -t tmpfs run /run
-# The module of bonds by itself makes one.
-while read -r file; do $box insmod "$file" $(case $file in */bonding.ko) echo max_bonds=0 ;; esac) 2> /dev/null; done < /etc/modules.load
+# The modules of bonds and of loop devices by themselves make some. The agent looks at each loop device again and again.
+options() { case $1 in */bonding.ko) echo max_bonds=0 ;; */loop.ko) echo max_loop=0 ;; esac; }
+while read -r file; do $box insmod "$file" $(options "$file") 2> /dev/null; done < /etc/modules.load
+# As systemd does: the agent makes boot entries there.
+[ -d /sys/firmware/efi ] && $box mount -t efivarfs efivarfs /sys/firmware/efi/efivars
 /lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add
 udevadm settle -t 30
@@ -106,11 +109,14 @@ else
   done
 fi
 echo "ramdisk: the agent starts, $($box cut -d' ' -f1 /proc/uptime) s after the kernel"
+# The log for who watches: a serial line may double letters on a busy host.
+$box httpd -p 8099 -h /var/log
 # As the service of the usual ramdisks does, with the folder of further configuration files.
 set --
 [ -d /etc/ironic-python-agent.d ] && set -- --config-dir /etc/ironic-python-agent.d
 while :; do
-  python3 -c 'import sys; sys.argv[0] = "ironic-python-agent"; from ironic_python_agent.cmd.agent import run; sys.exit(run())' --debug "$@"
+  python3 -c 'import sys; sys.argv[0] = "ironic-python-agent"; from ironic_python_agent.cmd.agent import run; sys.exit(run())' --debug "$@" 2>&1 |
+    $box tee -a /var/log/ironic-python-agent.log
   $box sleep 5
 done
 INIT

@@ -7,24 +7,19 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, createReadStream, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startIpmiSim } from '../../../demo/lab/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
-import { bootingSections, startServerProcess } from '../../../demo/lab/server';
-import type { JsonObject } from '../../../model/records';
+import { openLab, until, type Lab, type LabMachine } from '../../../demo/lab/machines';
 import { buildIpaRamdisk } from '../../lab/support/ipa-ramdisk';
 import { buildRamdisk } from '../../lab/support/ramdisk';
 import { root } from '../../lab/support/venv';
-import { startBootingIronic } from '../booting-ironic';
+import { enrol, startServer, type Server } from '../deploying';
 
 const run = promisify(execFile);
-const API = 'http://10.77.0.1:6385/v1';
 const REPORT_PORT = 8099;
 /** Seconds. */
 const PATIENCE = 1500;
 const ROUNDS = Number(process.env['SPEED_ROUNDS'] ?? 1);
 /** Of the image, behind what boots. */
 const NOISE_MIB = Number(process.env['SPEED_MIB'] ?? 128);
-const KERNEL = 'console=ttyS0 no_timer_check';
 const KERNEL_FILE = `${root}/.cache/ramdisk/vmlinuz`;
 
 /** What is seen, in this order, and who needs the time before it. */
@@ -79,97 +74,38 @@ async function close(): Promise<void> {
 }
 afterEach(close, 120_000);
 
-async function call(method: string, path: string, body?: unknown): Promise<JsonObject> {
-  const headers = ['-H', 'X-OpenStack-Ironic-API-Version: 1.95', '-H', 'content-type: application/json'];
-  const data = body === undefined ? [] : ['--data', JSON.stringify(body)];
-  const said = await lab.exec('curl', '-sS', '-X', method, ...headers, ...data, `${API}${path}`);
-  const answer = (said === '' ? {} : JSON.parse(said)) as JsonObject;
-  if (answer['error_message'] !== undefined) throw new Error(`${method} ${path}: ${said}`);
-  return answer;
-}
-const servers: Readonly<Record<'ours' | 'real', () => Promise<void>>> = {
-  ours: async () => {
-    const sections = bootingSections(lab);
-    const server = await startServerProcess(
-      join(lab.folder, 'server'),
-      {
-        ...sections,
-        conductor: { ...sections['conductor'], automated_clean: 'false' },
-        pxe: { kernel_append_params: KERNEL },
-      },
-      lab.namespace,
-    );
-    undo.push(() => server.stop());
-  },
-  real: async () => {
-    const ramdisk = { kernel: KERNEL_FILE, initrd: await buildIpaRamdisk() };
-    const ironic = await startBootingIronic(lab, ramdisk, {
-      pxe: { kernel_append_params: KERNEL },
-      conductor: { automated_clean: 'false' },
-    });
-    undo.push(() => ironic.stop());
-  },
+const RAMDISKS: Readonly<Record<Server, () => Promise<string>>> = {
+  ours: async () => join(root, '.cache/ramdisk/initrd'),
+  real: buildIpaRamdisk,
 };
 
 /** Enrols a machine, deploys it, and notes when what was seen. */
 async function deploy(name: string, port: number): Promise<Marks> {
-  const machine = await lab.machine({ name, firmware: 'bios', memoryMiB: 2048, cpus: 2, diskGiB: 5 });
-  const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port, folder: lab.folder });
-  undo.push(() => bmc.stop());
-  const { uuid } = await call('POST', '/nodes', {
-    name,
-    driver: 'ipmi',
-    driver_info: {
-      ipmi_address: bmc.address,
-      ipmi_port: bmc.port,
-      ipmi_username: bmc.username,
-      ipmi_password: bmc.password,
-      ipmi_cipher_suite: 3,
-    },
-    properties: { capabilities: 'boot_mode:bios' },
-    instance_info: {
-      image_source: 'http://10.77.0.1:8088/lab.raw',
-      image_os_hash_algo: 'sha256',
-      image_os_hash_value: checksum,
-      image_disk_format: 'raw',
-    },
-    boot_interface: 'ipxe',
-    deploy_interface: 'direct',
-    network_interface: 'noop',
-  });
-  await call('POST', '/ports', { node_uuid: uuid, address: machine.mac });
-  let node: JsonObject = {};
-  const describe = (): string => `${name}: ${JSON.stringify(node)}\n${consoleEnd(machine)}`;
-  const isNow = (state: string) => async (): Promise<boolean> => {
-    node = await call('GET', `/nodes/${name}`);
-    if (/failed$|^error$/.test(String(node['provision_state']))) throw new Error(describe());
-    return node['provision_state'] === state;
+  const instance = {
+    image_source: 'http://10.77.0.1:8088/lab.raw',
+    image_os_hash_algo: 'sha256',
+    image_os_hash_value: checksum,
+    image_disk_format: 'raw',
   };
-  for (const [target, state] of [
-    ['manage', 'manageable'],
-    ['provide', 'available'],
-  ] as const) {
-    await call('PUT', `/nodes/${name}/states/provision`, { target });
-    await until(PATIENCE, describe, isNow(state));
-  }
+  const node = await enrol(lab, { name, firmware: 'bios', instance, port, patience: PATIENCE });
+  undo.push(() => node.stop());
   rmSync(reportFile(), { force: true });
   const begun = Date.now();
   const marks: Marks = {};
   const note = (what: Mark): unknown => (marks[what] ??= (Date.now() - begun) / 1000);
-  await call('PUT', `/nodes/${name}/states/provision`, { target: 'active' });
-  const isActive = isNow('active');
+  await node.order('active');
   let looked = 0;
-  await until(PATIENCE, describe, async () => {
-    look(machine, marks, note);
+  await until(PATIENCE, node.describe, async () => {
+    look(node.machine, marks, note);
     if (existsSync(reportFile()) && statSync(reportFile()).size > 0) note('the deployed system reports');
     // Fails with the state's reason.
     if (Date.now() - looked > 10_000) {
-      await isActive();
+      await node.isNow('active');
       looked = Date.now();
     }
     return marks['the deployed system reports'] !== undefined;
   });
-  await until(PATIENCE, describe, isActive);
+  await node.reach('active');
   return marks;
 }
 function look(machine: LabMachine, marks: Marks, note: (what: Mark) => unknown): void {
@@ -201,21 +137,22 @@ it(
   'both servers deploy the machine, and what is left for ours is little',
   async () => {
     await buildRamdisk();
-    const seen: Record<'ours' | 'real', Readonly<Record<string, number>>[]> = { ours: [], real: [] };
+    const seen: Record<Server, Readonly<Record<string, number>>[]> = { ours: [], real: [] };
     for (let round = 0; round < ROUNDS; round++) {
       for (const which of ['ours', 'real'] as const) {
         await open(`speed-${which}`);
-        await servers[which]();
+        const server = await startServer(lab, which, { kernel: KERNEL_FILE, initrd: await RAMDISKS[which]() });
+        undo.push(() => server.stop());
         const marks = await deploy(`${which}-${round}`, 6240);
         process.stderr.write(`${which}: ${JSON.stringify(marks)}\n`);
         seen[which].push(spans(marks));
         await close();
       }
     }
-    const of = (which: 'ours' | 'real', name: string): number => median(seen[which].map((row) => row[name] ?? 0));
-    const total = (which: 'ours' | 'real'): number => NAMES.reduce((sum, name) => sum + of(which, name), 0);
+    const of = (which: Server, name: string): number => median(seen[which].map((row) => row[name] ?? 0));
+    const total = (which: Server): number => NAMES.reduce((sum, name) => sum + of(which, name), 0);
     const rows = MARKS.map(([name, by]) => `| ${name} | ${by} | ${of('ours', name).toFixed(1)} | ${of('real', name).toFixed(1)} |`);
-    const left = (which: 'ours' | 'real'): number =>
+    const left = (which: Server): number =>
       MARKS.filter(([, by]) => by.includes('server')).reduce((sum, [name]) => sum + of(which, name), 0);
     process.stderr.write(
       [
