@@ -1,13 +1,18 @@
 /** Compares what partition images ask for, and the partitions that they get, with Ironic's and ironic-python-agent's own functions. */
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { directDeploy } from '../../../drivers/agent/direct';
 import { partitionFields } from '../../../drivers/agent/partition-image';
 import { planPartitions, type PlannedPartition } from '../../../model/agent/partition-plan';
 import { bootOf } from '../../../model/agent/software-raid';
 import { reasonOf } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
 import { programs } from '../../lab/support/venv';
-import { testTask } from '../../support/task';
+import { result, startFakeAgent } from '../../support/fakes/fake-agent';
+import { driverOptions, testTask } from '../../support/task';
 import { inIronicsPython, inPython, numbers } from '../random-cases';
 
 const MiB = 2 ** 20;
@@ -108,4 +113,54 @@ it('reads instance_info as Ironic does', async () => {
   expect(counts.same).toBeGreaterThan(cases.length / 2);
   expect(counts.read).toBeGreaterThan(cases.length / 20);
   process.stderr.write(`partition images: ${JSON.stringify(counts)}\n`);
+}, 900_000);
+
+it('tells the agent of the image what Ironic tells it', async () => {
+  const root = Buffer.alloc(8192);
+  root.write('XFSB');
+  const server = createServer((_, answer) => answer.end(root));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const agent = await startFakeAgent(() => ({ body: result('execute_deploy_step', 'RUNNING') }));
+  try {
+    const image = {
+      image_source: `http://127.0.0.1:${(server.address() as AddressInfo).port}/root.raw`,
+      image_os_hash_algo: 'sha256',
+      image_os_hash_value: createHash('sha256').update(root).digest('hex'),
+      image_disk_format: 'raw',
+      image_type: 'partition',
+      root_gb: 4,
+    };
+    const infos: readonly JsonObject[] = [
+      {},
+      { swap_mb: 512, ephemeral_gb: 2 },
+      { ephemeral_gb: 1, ephemeral_format: 'xfs', preserve_ephemeral: 'yes' },
+      { capabilities: { disk_label: 'gpt' } },
+      { kernel: 'http://127.0.0.1/kernel', ramdisk: 'http://127.0.0.1/ramdisk' },
+    ];
+    const modes = ['boot_mode:bios', 'boot_mode:uefi', 'boot_mode:bios,disk_label:gpt', 'boot_mode:uefi,secure_boot:true'];
+    const cases = infos.flatMap((info) => modes.map((capabilities) => ({ info: { ...image, ...info }, properties: { capabilities } })));
+    const theirs = await inIronicsPython<JsonObject>(join(__dirname, 'image-info.py'), cases, 200_000);
+    const ours: JsonObject[] = [];
+    for (const { info, properties } of cases) {
+      const { task } = testTask({
+        node: {
+          uuid: 'u',
+          power_state: 'power on',
+          driver_internal_info: { agent_url: agent.url, agent_secret_token: 's3cret' },
+          instance_info: info,
+          properties,
+        },
+        options: driverOptions({ 'agent.require_tls': false }),
+      });
+      await directDeploy.prepare!(task);
+      await directDeploy.steps!.find(({ step }) => step === 'write_image')!.run(task, {});
+      const { args } = agent.asked.at(-1)!.body!.params['step'] as { readonly args: { readonly image_info: JsonObject } };
+      ours.push(args.image_info);
+    }
+    // Ironic names the config drive, which is none here, in another argument too.
+    expect(ours).toEqual(theirs.map((told) => ({ ...told, configdrive: undefined })));
+  } finally {
+    await agent.close();
+    server.close();
+  }
 }, 900_000);
