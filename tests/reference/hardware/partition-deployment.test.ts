@@ -99,7 +99,8 @@ async function commandsIn(text: string): Promise<Commands> {
   return all!.flatMap(([name, params]) => {
     if (['standby.get_partition_uuids', 'image.install_bootloader'].includes(name)) return [[name, params] as const];
     const step = params['step'] as JsonObject | undefined;
-    return step?.['step'] === 'write_image' ? [[name, step] as const] : [];
+    // The priority of the step, which this server sends too, means nothing to the agent.
+    return step?.['step'] === 'write_image' ? [[name, { ...step, priority: null }] as const] : [];
   });
 }
 const isUuid = /^(?:[\da-f]{4}-[\da-f]{4}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i;
