@@ -680,7 +680,20 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'simulator/redfish/resources',
     'wire/urls',
   ],
-  'simulator/redfish/makers': ['model', 'simulator/hardware', 'simulator/redfish/protocol', 'simulator/redfish/resources'],
+  'simulator/redfish/makers': [
+    'model',
+    'simulator/hardware',
+    'simulator/redfish/makers/dell',
+    'simulator/redfish/protocol',
+    'simulator/redfish/resources',
+  ],
+  'simulator/redfish/makers/dell': [
+    'model',
+    'simulator/hardware',
+    'simulator/redfish/makers/change',
+    'simulator/redfish/protocol',
+    'simulator/redfish/resources',
+  ],
   'simulator/redfish/protocol': ['model', 'simulator/bmc', 'simulator/hardware', 'simulator/http', 'wire'],
   'simulator/redfish/resources': [
     'model',

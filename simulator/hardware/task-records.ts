@@ -11,7 +11,9 @@ export type TaskWork =
   | { readonly kind: 'fetch'; readonly url: string }
   | { readonly kind: 'firmware'; readonly component: Component; readonly version: string }
   | { readonly kind: 'make volume'; readonly volume: Volume }
-  | { readonly kind: 'delete volume'; readonly storage: string; readonly id: string };
+  | { readonly kind: 'delete volume'; readonly storage: string; readonly id: string }
+  /** The request, or the start of the machine, has done it already. */
+  | { readonly kind: 'done'; readonly what: string };
 export interface TaskRecord {
   /** MACHINE-NUMBER. */
   readonly id: string;
@@ -43,6 +45,7 @@ export const isTaskOver = ({ phase }: TaskRecord): boolean => phase === 'complet
 type WorkOf<Kind extends TaskWork['kind']> = TaskWork & { readonly kind: Kind };
 const FINISH: { readonly [Kind in TaskWork['kind']]: (hardware: Hardware, work: WorkOf<Kind>) => void } = {
   fetch: () => {},
+  done: () => {},
   firmware: (hardware, { component, version }) => hardware.set(FIRMWARE, { ...hardware.get(FIRMWARE), [component]: version }),
   'make volume': (hardware, { volume }) => hardware.set(VOLUMES, [...hardware.get(VOLUMES), volume]),
   'delete volume': (hardware, { storage, id }) =>

@@ -55,6 +55,8 @@ export async function startWholeServer(
     readonly machines: number;
     /** Absent: all machines are x86_64. */
     readonly architectures?: Parameters<typeof startFleet>[0]['architectures'];
+    /** The makers of the machines; absent: they deviate from no standard. */
+    readonly maker?: Parameters<typeof startFleet>[0]['maker'];
     readonly options?: Partial<LoadedOptions>;
     readonly firstMachine?: number;
     readonly log?: Log;
@@ -94,6 +96,7 @@ export async function startWholeServer(
     count: setup.machines,
     first: setup.firstMachine ?? 0,
     ...(setup.architectures ? { architectures: setup.architectures } : {}),
+    maker: setup.maker,
     bootUrl: server.bootUrl!,
     host: '127.0.0.1',
     log: silentLog,

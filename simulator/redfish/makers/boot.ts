@@ -11,8 +11,8 @@ const partly = (sent: ResourceBody): boolean => {
   );
   return given.length > 0 && given.length < 3;
 };
-const showsBoot = (change: (boot: ResourceBody, body: ResourceBody) => ResourceBody) =>
-  shows('ComputerSystem', (body) => ({ ...body, Boot: change(bootOf(body), body) }));
+const showsBoot = (change: (boot: ResourceBody) => ResourceBody) =>
+  shows('ComputerSystem', (body) => (body['Boot'] === undefined ? body : { ...body, Boot: change(bootOf(body)) }));
 const notInList = (value: string, name: string) =>
   problem(400, 'Base.1.8.PropertyValueNotInList', `The value '${value}' for the property ${name} is not in the list of acceptable values.`);
 const withoutTarget = (boot: ResourceBody, target: string): ResourceBody => ({
@@ -163,6 +163,7 @@ export const BOOT_HABITS = {
     source: 'OpenCHAMI/smd pkg/redfish',
     around: together(
       shows('ComputerSystem', (body) => {
+        if (body['Actions'] === undefined) return body;
         const { '#ComputerSystem.Reset': reset, ...others } = body['Actions'] as Readonly<Record<string, ResourceBody>>;
         const info = { target: reset!['target'], '@Redfish.ActionInfo': `${String(body['@odata.id'])}/ResetActionInfo` };
         return { ...body, Actions: { ...others, '#ComputerSystem.Reset': info } };

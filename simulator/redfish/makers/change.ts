@@ -8,16 +8,17 @@ export const SYSTEM = /^\/redfish\/v1\/Systems\/[^/]+$/;
 export const RESET = /^\/redfish\/v1\/Systems\/[^/]+\/Actions\/ComputerSystem\.Reset$/;
 export const BIOS_SETTINGS = /^\/redfish\/v1\/Systems\/[^/]+\/Bios\/Settings$/;
 export const INSERT = /\/Actions\/VirtualMedia\.InsertMedia$/;
+export const EJECT = /\/Actions\/VirtualMedia\.EjectMedia$/;
 export const SESSIONS = /^\/redfish\/v1\/SessionService\/Sessions$/;
 export const MONITOR = /^\/redfish\/v1\/TaskService\/TaskMonitors\/[^/]+$/;
 
 export const isLoggedIn = ({ service }: HabitContext, asked: Asked): boolean => authenticate(service, asked) !== undefined;
 /** The request's body; an empty object if there is none, or if it is no JSON object. */
-async function sentBody(asked: Asked): Promise<ResourceBody> {
+export async function sentBody(asked: Asked): Promise<ResourceBody> {
   const body = await asked.body().catch(() => undefined);
   return isObject(body) ? body : {};
 }
-const withSent = (asked: Asked, body: ResourceBody): Asked => ({ ...asked, body: async () => body });
+export const withSent = (asked: Asked, body: ResourceBody): Asked => ({ ...asked, body: async () => body });
 /** Applies several changes, the first one outermost. */
 export const together =
   (...arounds: readonly Around[]): Around =>

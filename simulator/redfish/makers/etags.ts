@@ -20,7 +20,7 @@ const shown = (tag: string, ending: string): string => tag.replace(/"$/, `${endi
 
 export const ETAG_HABITS = {
   'etag-changes-at-read': {
-    about: 'The ETag of a resource changes at each read. A write with an older one gets 412.',
+    about: 'The ETag of a resource changes at each read: a write with an older one gets 412.',
     source: 'xcat2/confluent aiohmi/redfish/oem/generic.py; FuturFusion 1040; fwupd 6347',
     around: async (asked, next, { memory, count }) => {
       const key = `tag ${asked.path}`;

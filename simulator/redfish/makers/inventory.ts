@@ -1,7 +1,8 @@
 /** Habits with lists, links and the parts of a machine. */
 import type { Habit } from '../protocol/habits';
 import { link, type ResourceBody } from '../protocol/routes';
-import { everyObject, shows, showsAll, together, without } from './change';
+import { refuse } from '../protocol/messages';
+import { everyObject, instead, shows, showsAll, together, without } from './change';
 
 const listChanged = (change: (members: readonly ResourceBody[]) => unknown) => (body: ResourceBody) =>
   Array.isArray(body['Members']) ? { ...body, Members: change(body['Members'] as readonly ResourceBody[]) } : body;
@@ -78,12 +79,20 @@ export const INVENTORY_HABITS = {
     source: 'OpenCHAMI/smd pkg/redfish (Cray EX)',
     around: shows('Processor', (body) => without(body, 'InstructionSet', 'ProcessorArchitecture')),
   },
+  'nics-absent': {
+    about: 'The system has no EthernetInterfaces.',
+    source: 'OpenCHAMI/smd pkg/redfish (Intel S2600)',
+    around: together(
+      shows('ComputerSystem', (body) => without(body, 'EthernetInterfaces')),
+      instead('GET', /\/Systems\/[^/]+\/EthernetInterfaces(?:\/|$)/, (_, __, { path }) => refuse('ResourceMissingAtURI', path)),
+    ),
+  },
   'manager-in-links-managers': {
     about: 'The system names its manager in Links.Managers, and not in ManagedBy.',
     source: 'stmcginnis/gofish pull request 177; Huawei/Server_Management_Plugin_Ansible redfish_base.py',
     around: together(
       shows('ComputerSystem', (body) => {
-        const { ManagedBy, ...links } = body['Links'] as ResourceBody;
+        const { ManagedBy, ...links } = (body['Links'] ?? {}) as ResourceBody;
         return { ...body, Links: { ...without(links, 'ManagedBy@odata.count'), Managers: ManagedBy } };
       }),
     ),

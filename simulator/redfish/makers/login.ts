@@ -22,7 +22,7 @@ export const LOGIN_HABITS = {
     around: shows('ServiceRoot', (body) => without(body, 'Links', 'SessionService')),
   },
   'sessions-few': {
-    about: 'There are at most 4 sessions. Another login gets 503 until one ends.',
+    about: 'There are at most 4 sessions: another login gets 503 until one ends.',
     source: 'bmc-toolbox/bmclib providers/lenovo/lenovo.go',
     around: async (asked, next, { service }) =>
       asked.method === 'POST' && SESSIONS.test(asked.path) && service.sessions.size >= 4

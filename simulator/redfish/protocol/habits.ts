@@ -1,5 +1,6 @@
 /** The habits of makers' services: what a habit may change, and the layer of habits in front of the standard service. */
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../../../model/json';
 import { ROOT, type Route, type Service, type ServiceAnswer, type System, type SystemContext } from './routes';
 
 /** A request as habits see it: its path has this service's own names, not those of the maker. */
@@ -37,6 +38,13 @@ export interface Habit {
   readonly routes?: readonly Route<SystemContext>[];
   /** Path in this service → path in the maker's, below the service root. `{system}`, `{manager}` and `{chassis}` stand for identifiers. */
   readonly paths?: Readonly<Record<string, string>>;
+  /** Other names in paths, for those that no table can list; applied to paths and links after `paths` outward, before it inward. */
+  readonly names?: NameChange;
+}
+export interface NameChange {
+  /** @param machine the machine's name */
+  readonly outward: (path: string, machine: string) => string;
+  readonly inward: (path: string, machine: string) => string;
 }
 /** The identifiers of the machine's resources. */
 export interface Ids {
@@ -63,32 +71,34 @@ function translator(pairs: readonly (readonly [from: string, to: string])[]): (t
 const filled = (template: string, { system, manager, chassis }: Ids): string =>
   template.replaceAll('{system}', system).replaceAll('{manager}', manager).replaceAll('{chassis}', chassis);
 
-function mapTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return value.startsWith('/redfish/v1/') ? change(value) : value;
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, mapTexts(entry, change)]));
-}
 const lastName = (path: unknown): string => (typeof path === 'string' ? path.slice(path.lastIndexOf('/') + 1) : '');
+function mapPaths(value: unknown, change: (path: string) => string): unknown {
+  if (typeof value === 'string') return value.startsWith('/redfish/v1/') ? change(value) : value;
+  if (Array.isArray(value)) return value.map((item) => mapPaths(item, change));
+  if (!isObject(value)) return value;
+  const changed = Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, mapPaths(entry, change)]));
+  // A resource's Id is the last name of its path.
+  const isNamed = value['Id'] !== undefined && value['Id'] === lastName(value['@odata.id']);
+  return isNamed ? { ...changed, Id: lastName(changed['@odata.id']) } : changed;
+}
 
 /** Translates the paths of requests and answers. */
-function translation(names: Readonly<Record<string, string>>, ours: Ids, theirs: Ids): Around {
-  const pairs = Object.entries(names).map(([from, to]) => [filled(from, ours), filled(to, theirs)] as const);
-  const inward = translator(pairs.map(([from, to]) => [to, from]));
-  const outward = translator(pairs);
+function translation(paths: Readonly<Record<string, string>>, names: readonly NameChange[], ours: Ids, theirs: Ids): Around {
+  const pairs = Object.entries(paths).map(([from, to]) => [filled(from, ours), filled(to, theirs)] as const);
+  const [ourPath, theirPath] = [translator(pairs.map(([from, to]) => [to, from])), translator(pairs)];
+  const inward = (path: string): string => ourPath(names.reduce((text, change) => change.inward(text, ours.system), path));
+  const outward = (path: string): string => names.reduce((text, change) => change.outward(text, ours.system), theirPath(path));
   return async (asked, next) => {
-    const body = async (): Promise<unknown> => mapTexts(await asked.body(), inward);
+    const body = async (): Promise<unknown> => mapPaths(await asked.body(), inward);
     const path = inward(asked.path);
     // What has another path in the maker's service is not at the standard path.
     const isHidden = path === asked.path && outward(path) !== path;
     const answer = await next({ ...asked, path: isHidden ? `${ROOT}/-` : path, body });
-    const shown = mapTexts(answer.body, outward) as ServiceAnswer['body'];
-    // A resource's Id is the last name of its path.
-    const [before, after] = [lastName(answer.body?.['@odata.id']), lastName(shown?.['@odata.id'])];
+    const shown = mapPaths(answer.body, outward) as ServiceAnswer['body'];
     const location = answer.headers?.['location'];
     return {
       ...answer,
-      ...(shown && { body: before !== after && shown['Id'] === before ? { ...shown, Id: after } : shown }),
+      ...(shown && { body: shown }),
       ...(location !== undefined && { headers: { ...answer.headers, location: outward(location) } }),
     };
   };
@@ -113,8 +123,9 @@ export function withHabits({ ids, habits }: Maker, service: Service, system: Sys
   const paths: Readonly<Record<string, string>> = Object.fromEntries(
     [own ?? {}, ...habits.map((habit) => habit.paths ?? {})].flatMap((rows) => Object.entries(rows)),
   );
+  const names = habits.flatMap((habit) => habit.names ?? []);
   const layers = [
-    ...(Object.keys(paths).length > 0 ? [translation(paths, ours, ids ?? ours)] : []),
+    ...(Object.keys(paths).length + names.length > 0 ? [translation(paths, names, ours, ids ?? ours)] : []),
     ...habits.flatMap(({ around }) => (around ? [around] : [])),
   ];
   return layers.reduceRight<Next>((next, around) => (asked) => around(asked, next, context), standard);

@@ -9,6 +9,7 @@ module.exports = [
   'api/access/whole-sweep',
   'boot/tftp',
   'drivers/redfish/odd-bmcs',
+  'flows/hardware/personalities',
   'flows/hardware/redfish-firmware',
   'flows/hardware/redfish-settings',
   'flows/inspection/discoverd',

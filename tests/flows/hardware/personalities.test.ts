@@ -1,0 +1,154 @@
+/** The life of a node on a machine of each maker: as with a standard machine, or it stops where the table says. */
+import { PERSONALITIES, type PersonalityName } from '../../../simulator/redfish/makers/personalities';
+import { useDatabase } from '../../support/database';
+import { startWholeServer, type WholeServer } from '../../support/whole-server';
+
+const NAMES = Object.keys(PERSONALITIES) as readonly PersonalityName[];
+/** How many personalities live at once. */
+const TOGETHER = 14;
+
+/** Life → the step at which it stops, and the reason. A personality that is not here has both lives. */
+const STOPS: Readonly<Record<string, readonly [step: string, reason: RegExp]>> = {
+  // The driver redfish boots no virtual CD there, as Ironic's; the hardware type idrac does.
+  'dell-idrac8 media': ['provide', /Timeout reached while cleaning the node/],
+  'dell-idrac10 media': ['deploy', /not suitable for node .* with vendor Dell and BMC version 1\.20/],
+  // The first On is lost: nothing repeats it.
+  'dell-idrac9-5 network': ['inspect by the agent', /Failed to set node power state to power on/],
+  'dell-idrac9-5 media': ['provide', /Failed to set node power state to power on/],
+  // The boot mode is refused.
+  'hpe-ilo4 media': ['provide', /Setting boot mode to bios failed/],
+  // A session that has ended gets a login page, and no 401.
+  'supermicro-x11 network': ['inspect by Redfish', /is not valid JSON/],
+  'supermicro-x11 media': ['provide', /is not valid JSON/],
+  // RDOC1 is the first slot, and accepts nothing.
+  'lenovo-xcc media': ['provide', /VirtualMedia\/RDOC1 returned code 404/],
+  // Media are inserted by an Oem action.
+  'fujitsu-irmc-s4 media': ['provide', /No suitable virtual media device found/],
+  'huawei-ibmc media': ['provide', /No suitable virtual media device found/],
+  'xfusion-ibmc media': ['provide', /No suitable virtual media device found/],
+  // The members of collections are texts.
+  'inspur media': ['provide', /No suitable virtual media device found/],
+  // The vendor is not seen as AMI, whose boot settings must be whole.
+  'gigabyte-ami network': ['inspect by the agent', /PropertyMissing/],
+  'gigabyte-ami media': ['provide', /PropertyMissing/],
+  'lenovo-ami network': ['inspect by the agent', /PropertyMissing/],
+  'lenovo-ami media': ['provide', /PropertyMissing/],
+  // The only accepted If-Match is *; without one, a change is dropped in silence.
+  'nvidia-dgx-h100 network': ['set a BIOS setting', /Timeout reached while cleaning the node/],
+  'nvidia-dgx-h100 media': ['provide', /waiting for boot mode of node .* to become bios/],
+  // The BMC takes images by https only.
+  'openbmc media': ['provide', /Virtual media mount failed/],
+};
+
+const database = useDatabase();
+let whole: WholeServer;
+beforeAll(async () => {
+  whole = await startWholeServer(database.connection(), {
+    machines: NAMES.length * 2,
+    maker: (index) => ({ personality: NAMES[index % NAMES.length] }),
+    options: {
+      'DEFAULT.enabled_boot_interfaces': ['ipxe', 'redfish-virtual-media'],
+      'DEFAULT.enabled_inspect_interfaces': ['agent', 'redfish'],
+      'DEFAULT.enabled_bios_interfaces': ['redfish', 'no-bios'],
+      'redfish.connection_retry_interval': 0,
+      'redfish.firmware_update_status_interval': 1,
+      'agent.command_wait_interval': 1,
+      // A machine that does not do what it accepted ends its life soon.
+      'redfish.boot_mode_config_timeout': 5,
+      'conductor.power_state_change_timeout': 30,
+      'conductor.check_provision_state_interval': 2,
+      'conductor.deploy_callback_timeout': 60,
+      'conductor.clean_callback_timeout': 60,
+      'conductor.inspect_wait_timeout': 60,
+    },
+  });
+}, 60_000);
+afterAll(() => whole.close(), 60_000);
+
+type Step = readonly [name: string, run: (uuid: string) => Promise<unknown>];
+const order =
+  (verb: string, state: string, more: Readonly<Record<string, unknown>> = {}) =>
+  async (uuid: string) => {
+    await whole.order(uuid, verb, more);
+    await whole.reach(uuid, state);
+  };
+const replace = (path: string, value: unknown) => async (uuid: string) => {
+  const answer = await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
+};
+const deploy = async (uuid: string): Promise<void> => {
+  await replace('/instance_info', whole.deployable())(uuid);
+  await order('active', 'active')(uuid);
+};
+const hasSetting = (name: string, value: string) => async (uuid: string) => {
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/bios/${name}`);
+  expect((body[name] as { readonly value?: unknown } | undefined)?.value).toBe(value);
+};
+/** A setting's name, which one maker writes with an ending. */
+const settingOf = (name: PersonalityName): string =>
+  (PERSONALITIES[name].habits as readonly string[]).includes('bios-names-suffixed') ? 'Hyperthreading_009F' : 'Hyperthreading';
+const hasBios = (name: PersonalityName): boolean => !(PERSONALITIES[name].habits as readonly string[]).includes('bios-absent');
+
+const LIVES: Readonly<Record<string, (name: PersonalityName) => readonly Step[]>> = {
+  network: (name) => [
+    ['manage', order('manage', 'manageable')],
+    ['inspect by Redfish', order('inspect', 'manageable')],
+    ['choose the agent', replace('/inspect_interface', 'agent')],
+    ['inspect by the agent', order('inspect', 'manageable')],
+    ...(hasBios(name)
+      ? ([
+          [
+            'set a BIOS setting',
+            order('clean', 'manageable', {
+              clean_steps: [
+                { interface: 'bios', step: 'apply_configuration', args: { settings: [{ name: settingOf(name), value: 'Disabled' }] } },
+              ],
+            }),
+          ],
+          ['show the BIOS setting', hasSetting(settingOf(name), 'Disabled')],
+        ] as const)
+      : []),
+    ['provide', order('provide', 'available')],
+    ['deploy', deploy],
+    ['undeploy', order('deleted', 'available')],
+  ],
+  media: () => [
+    ['manage', order('manage', 'manageable')],
+    ['provide', order('provide', 'available')],
+    ['deploy', deploy],
+    ['undeploy', order('deleted', 'available')],
+  ],
+};
+async function live(life: string, name: PersonalityName): Promise<readonly [step: string, reason: string] | undefined> {
+  const machine = whole.fleet.machines[NAMES.indexOf(name) + (life === 'media' ? NAMES.length : 0)]!;
+  const uuid = await whole.enrol(machine, {
+    boot_interface: life === 'media' ? 'redfish-virtual-media' : 'ipxe',
+    inspect_interface: 'redfish',
+    bios_interface: hasBios(name) ? 'redfish' : 'no-bios',
+    // A boot image for UEFI needs a boot loader, which this server does not have.
+    ...(life === 'media' && { properties: { capabilities: 'boot_mode:bios' } }),
+  });
+  for (const [step, run] of LIVES[life]!(name)) {
+    try {
+      await run(uuid);
+    } catch (error) {
+      return [step, (error as Error).message];
+    }
+  }
+  return undefined;
+}
+
+it('each maker', async () => {
+  const queue = [...NAMES].values();
+  const stops: Record<string, readonly [string, string]> = {};
+  const worker = async (): Promise<void> => {
+    for (const name of queue)
+      for (const life of Object.keys(LIVES)) {
+        const stop = await live(life, name);
+        if (stop) stops[`${name} ${life}`] = stop;
+      }
+  };
+  await Promise.all(Array.from({ length: TOGETHER }, worker));
+  const expected = Object.fromEntries(Object.entries(STOPS).map(([key, [step, reason]]) => [key, [step, expect.stringMatching(reason)]]));
+  expect(stops).toEqual(expected);
+}, 900_000);
