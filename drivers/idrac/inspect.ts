@@ -1,7 +1,7 @@
 /** Inspection of Dell machines: Redfish's, with the service tag, the network card that boots, and the switches as the iDRAC sees them. */
 import { reasonOf, Fault } from '../../model/errors';
 import type { Inventory, JsonObject } from '../../model/records';
-import { linkOf, member, textOf } from '../../wire/redfish';
+import { linkOf, listOf, member, textOf } from '../../wire/redfish';
 import type { InspectInterface, Task } from '../interfaces';
 import { inspectBy } from '../redfish/inspect';
 import { lldpOf, redfishInventory } from '../redfish/inventory';
@@ -49,11 +49,15 @@ async function pxeInterface(
 
 /** A card without a neighbour. */
 const UNCONNECTED = 'No Link';
+const MAX_CONNECTIONS = 256;
 /** The switches that the iDRAC found; without any, those of the standard's ports. */
 async function neighbours(reader: RedfishReader, system: unknown): Promise<JsonObject> {
   const path = linkOf(system);
-  const connections =
-    path === undefined ? [] : await reader.members({ '@odata.id': `${path}/NetworkPorts/Oem/Dell/DellSwitchConnections` });
+  const collection =
+    path === undefined ? undefined : await reader.get({ '@odata.id': `${path}/NetworkPorts/Oem/Dell/DellSwitchConnections` });
+  const connections: unknown[] = [];
+  // The members come with their values; some iDRACs have no resource for each.
+  for (const item of listOf(member(collection, 'Members')).slice(0, MAX_CONNECTIONS)) connections.push(await reader.get(item));
   const found = connections.flatMap((connection) => {
     const [card, chassis, port] = ['FQDD', 'SwitchConnectionID', 'SwitchPortConnectionID'].map((name) => textOf(member(connection, name)));
     if (card === undefined || chassis === undefined || port === undefined || chassis === UNCONNECTED || port === UNCONNECTED) return [];

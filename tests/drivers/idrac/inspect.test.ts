@@ -103,6 +103,11 @@ describe('switches', () => {
       parsed_lldp: { 'NIC.1-1-1': { switch_chassis_id: '3c:2c:30:00:00:01', switch_port_id: 'Ethernet1' } },
     });
   });
+  it('come with the collection from iDRACs that have no resource for each', async () => {
+    const connection = { FQDD: 'NIC.1-1-1', SwitchConnectionID: 'aa', SwitchPortConnectionID: 'e1' };
+    service.resources[SWITCHES] = { Members: [{ ...link(`${SWITCHES}/0`), ...connection }] };
+    expect((await inspect()).pluginData).toEqual({ parsed_lldp: { 'NIC.1-1-1': { switch_chassis_id: 'aa', switch_port_id: 'e1' } } });
+  });
   it("are those of the standard's ports where the iDRAC has none", async () => {
     Object.assign((service.resources[SYSTEM] as { Links: object }).Links, { Chassis: [link('/c')] });
     Object.assign(service.resources, {
