@@ -26,6 +26,12 @@ export const PARTS = {
   'boot/secure-boot': { groups: ['machines', 'image', 'secure-boot'], seconds: 80, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
   'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
+  'deployment/agent-steps': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'network', 'python', 'burn-in'],
+    seconds: 240,
+    namespaces: true,
+    pypi: true,
+  },
   'deployment/bootc': {
     groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'registry', 'secure-boot'],
     seconds: 900,
