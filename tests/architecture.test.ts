@@ -563,6 +563,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'ramdisk-agent/machine',
     'ramdisk-agent/system',
     'ramdisk-agent/towards',
+    'wire/timeout-signal',
   ],
   'ramdisk-agent/disk': [
     'model',

@@ -40,7 +40,7 @@ export interface NetworkBurnIn {
   /** Seconds to wait for the partner. */
   readonly patience: number;
 }
-export interface GpuBurnIn {
+interface GpuBurnIn {
   readonly folder: string;
   readonly seconds: number;
   /** As gpu-burn takes it: `95%`, or MB. */

@@ -30,7 +30,7 @@ export async function timed<T>(machine: Machine, seconds: number, progress: Repo
 }
 
 /** Errors of the memory, which the kernel counts for each controller (EDAC). Null: this machine has no counters. */
-export interface MemoryErrors {
+interface MemoryErrors {
   readonly corrected: number;
   readonly uncorrected: number;
 }

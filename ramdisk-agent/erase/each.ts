@@ -27,7 +27,7 @@ const factsOf = (disk: FoundDisk) => {
   return { name, serial: serial ?? null, wwn: wwn ?? null, model: model ?? null, size };
 };
 
-export interface Plan {
+interface Plan {
   readonly disks: readonly FoundDisk[];
   readonly left: readonly { readonly disk: FoundDisk; readonly why: Skip }[];
 }

@@ -29,7 +29,7 @@ export async function checkTools(tool: Run): Promise<void> {
   for (const [program, word] of TOOLS) await tool(program, [word]);
 }
 
-export interface FirmwareFacts {
+interface FirmwareFacts {
   readonly version: string | undefined;
   /** Absent: the card runs what it has. */
   readonly running: string | undefined;
