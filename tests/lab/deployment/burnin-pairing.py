@@ -6,11 +6,6 @@ from unittest import mock
 
 from ironic_python_agent import config  # registers its options, which the others read
 from ironic_python_agent import burnin
-from tooz.drivers import etcd3gw
-
-# tooz 9.1 takes bytes as the name of a lock, and the agent gives a text: without this, the agent fails here.
-get_lock = etcd3gw.Etcd3Driver.get_lock
-etcd3gw.Etcd3Driver.get_lock = lambda self, name: get_lock(self, name.encode())
 
 url, group, name, seconds = sys.argv[1:]
 with mock.patch.object(socket, 'gethostname', lambda: name):

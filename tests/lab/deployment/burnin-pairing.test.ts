@@ -14,7 +14,7 @@ import { needs } from '../support/needs';
 import { programs } from '../support/venv';
 
 /** Seconds. */
-const PATIENCE = 120;
+const PATIENCE = 60;
 jest.setTimeout(2 * PATIENCE * 1000);
 let folder: string;
 let etcd: ChildProcess;
@@ -23,7 +23,7 @@ let python: string;
 
 beforeAll(async () => {
   needs({ etcd: 'etcd-server' });
-  python = join(await programs('agent-etcd', ['ironic-python-agent==13.0.0', 'etcd3gw==2.6.0']), 'python');
+  python = join(await programs('agent-pairing', ['ironic-python-agent==13.0.0', 'etcd3gw==2.4.2', 'tooz==6.3.0']), 'python');
   folder = mkdtempSync(join(tmpdir(), 'burnin-pairing-'));
   const [ours, peers] = [await freePort(), await freePort()];
   client = `127.0.0.1:${ours}`;
