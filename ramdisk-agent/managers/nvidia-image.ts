@@ -42,7 +42,7 @@ function imagesIn(given: unknown, md5Allowed: boolean): readonly FirmwareImage[]
         `Checksum algorithm ${type} is not supported for image ${url}. Supported algorithms are: sha256, sha512`,
       );
   }
-  return given;
+  return given as readonly FirmwareImage[];
 }
 
 /** Model → its image. */

@@ -28,14 +28,16 @@ beforeAll(async () => {
   const [ours, peers] = [await freePort(), await freePort()];
   client = `127.0.0.1:${ours}`;
   const urls = { client: `http://${client}`, peer: `http://127.0.0.1:${peers}` };
-  etcd = spawn(
-    'etcd',
-    [
-      ...['--data-dir', folder, '--listen-client-urls', urls.client, '--advertise-client-urls', urls.client],
-      ...['--listen-peer-urls', urls.peer, '--initial-advertise-peer-urls', urls.peer, '--initial-cluster', `default=${urls.peer}`],
-    ],
-    { stdio: 'ignore' },
-  );
+  const places = ['--data-dir', folder, '--listen-client-urls', urls.client, '--advertise-client-urls', urls.client];
+  const cluster = [
+    '--listen-peer-urls',
+    urls.peer,
+    '--initial-advertise-peer-urls',
+    urls.peer,
+    '--initial-cluster',
+    `default=${urls.peer}`,
+  ];
+  etcd = spawn('etcd', [...places, ...cluster], { stdio: 'ignore' });
   await until('etcd to answer', () =>
     fetch(`http://${client}/health`).then(
       ({ ok }) => ok,
