@@ -38,7 +38,7 @@ export const PARTS = {
     namespaces: true,
     rare: true,
   },
-  'deployment/burnin-pairing': { groups: ['python', 'burn-in'], seconds: 40, pypi: true },
+  'deployment/burnin-pairing': { groups: ['burn-in'], seconds: 10 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
