@@ -74,6 +74,8 @@ export const INTERNAL_INFO = {
   agent_erase_devices_zeroize: row<boolean>({ owner: 'agent' }),
   agent_erase_skip_read_only: row<boolean>({ owner: 'agent' }),
   agent_last_heartbeat: row<string>({ owner: 'conductor' }),
+  /** interface.step → when it ended, and what the agent said of it: of the last steps that say something. */
+  agent_step_results: row<Readonly<Record<string, { readonly at: string; readonly result: unknown }>>>({ owner: 'agent' }),
   agent_secret_token: row<string>({ owner: 'conductor', forgotten: ['system end', 'agent end'], defers: ['boot retry'] }),
   /** The process that gave the token in an answer to a lookup (api/pipeline/agent-tokens.ts). */
   agent_secret_token_giver: row<string>({ owner: 'api', forgotten: ['system end', 'agent end'] }),

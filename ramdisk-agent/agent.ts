@@ -12,7 +12,9 @@ import { commandsOf } from './extensions';
 import { createHeartbeatSchedule } from './heartbeat';
 import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
+import { receiveLldp } from './inventory/lldp';
 import { type Machine, raidHost, waitForRootDisk } from './machine';
+import { addVlans } from './network/vlans';
 import { assembleArrays } from './raid/arrays';
 import { routeSource } from './towards';
 import { plainMac } from './parameters';
@@ -26,6 +28,8 @@ const VERSION = 'bloomery-agent 1';
 export async function runAgent(machine: Machine, signal: AbortSignal): Promise<void> {
   const { parameters, clock, log } = machine;
   const startedAt = clock.now();
+  if (parameters.advertiseProtocol === 'http')
+    log.warn('ipa-advertise-protocol=http has no effect: the API of this agent is by HTTPS alone');
   await clock.sleep(parameters.hardwareDelay * 1000, signal);
   // Slow controllers show their disks late.
   await waitForRootDisk(machine, signal).catch((error: unknown) => {
@@ -35,6 +39,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   await joinPaths(machine, signal);
   // Members may be disks that several paths lead to.
   await assembleArrays(raidHost(machine));
+  await makeVlans(machine, signal);
   await waitForAddress(machine, signal);
   await setClock(machine, signal);
 
@@ -55,7 +60,8 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     return;
   }
 
-  const { minor, serverTime, url } = await server.negotiate();
+  const { minor: common, serverTime, url } = await server.negotiate();
+  const minor = Number(/^1\.(\d{1,4})$/.exec(parameters.apiVersion ?? '')?.[1] ?? common);
   const found = await lookup(machine, server, minor, inspected, signal);
   const earlier = machine.kept.identity();
   const known = earlier?.node === found.node.uuid ? earlier : null;
@@ -70,7 +76,9 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const certificate =
     known?.token === token && known.address === address
       ? known
-      : ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random);
+      : ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random, {
+          curve: CURVES[parameters.tlsCertificateCurve ?? ''],
+        });
   if (token !== null) machine.kept.setIdentity({ node: found.node.uuid, address, token, ...keyPairOf(certificate) });
   const beating = createHeartbeatSchedule({
     send: () => server.heartbeat(minor, found.node.uuid, { callbackUrl, token, version: VERSION, verifyCa: certificate.certificate }),
@@ -85,7 +93,8 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     host: parameters.listenHost,
     port: parameters.listenPort,
     certificate,
-    minVersion: found.config['tls_min_version'] === '1.3' ? 'TLSv1.3' : ('TLSv1.2' satisfies SecureVersion),
+    minVersion: (found.config['tls_min_version'] ?? parameters.tlsMinVersion) === '1.3' ? 'TLSv1.3' : ('TLSv1.2' satisfies SecureVersion),
+    ciphers: cipherSuites(found.config['tls_cipher_suites'] ?? parameters.tlsCipherSuites),
     token: () => token,
     startedAt,
     version: VERSION,
@@ -100,6 +109,20 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     listening.closeAllConnections();
   });
   await commands.idle();
+}
+
+const CURVES: Readonly<Record<string, 'prime256v1' | 'secp384r1' | undefined>> = { p256: 'prime256v1', p384: 'secp384r1' };
+/** OpenSSL's names, from a list or a text. */
+function cipherSuites(given: unknown): string | undefined {
+  const names = (Array.isArray(given) ? given.map(String) : typeof given === 'string' ? given.split(/[,:\s]+/) : []).filter(
+    (name) => name !== '',
+  );
+  return names.length === 0 ? undefined : names.join(':');
+}
+
+async function makeVlans(machine: Machine, signal: AbortSignal): Promise<void> {
+  const { vlanInterfaces, collectLldp, lldpTimeout } = machine.parameters;
+  await addVlans(machine, vlanInterfaces, collectLldp ? () => receiveLldp(machine, lldpTimeout * 1000, signal) : null);
 }
 
 const keyPairOf = ({ certificate, privateKey }: OwnCertificate): OwnCertificate => ({ certificate, privateKey });
@@ -159,7 +182,15 @@ function tokenOf(found: LookupAnswer, given: string | null): string | null {
 /** The source address of the route to the API, at which the conductor can reach the agent. */
 async function ownAddress(machine: Machine, url: string, signal: AbortSignal): Promise<string> {
   const { addressAttempts, addressInterval } = machine.parameters;
-  const attempt = async (): Promise<string> => routeSource(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  const wanted = machine.parameters.networkInterface;
+  const named = async (): Promise<string> => {
+    const found = readInterfaces(machine.tree, machine.addresses()).find(({ name }) => name === wanted);
+    const address = found?.ipv4_address ?? found?.ipv6_address;
+    if (!address) throw new Error(`the interface ${wanted} of ipa-network-interface has no address`);
+    return address;
+  };
+  const attempt = async (): Promise<string> => (wanted === null ? routed() : named());
+  const routed = async (): Promise<string> => routeSource(new URL(url).hostname.replace(/^\[|\]$/g, ''));
   return retry({ clock: machine.clock, signal }, attempt, (error, attempts) => {
     if (attempts >= addressAttempts) throw new AgentError('LookupAgentIPError', reasonOf(error), { cause: error });
     machine.log.warn(`No route to ${url}: ${reasonOf(error)}`);

@@ -1,4 +1,6 @@
 /** The commands of the agent's API: extension.name → function. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import type { Device } from './disk/device';
@@ -6,6 +8,7 @@ import { installBootEntry } from './disk/efi';
 import { AgentError, type ErrorType } from '../model/agent/errors';
 import { concerning, describeDisk } from '../model/agent/subject';
 import { reasonOf } from '../model/errors';
+import { isObject } from '../model/json';
 import type { FoundDisk } from './inventory/disks';
 import { bootMode, readInventory } from './inventory/inventory';
 import { isKernelLoaded, loadImageKernel } from './kexec/kexec';
@@ -17,9 +20,44 @@ import { arraysOf, hasArrays, isArray } from './raid/arrays';
 import { installGrub, leadToConfiguration } from './raid/bios';
 import { installEspArray } from './raid/esp';
 import { openForRescue } from './rescue';
-import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
+import { type HardwareManager, offeredSteps, type StepKind, type StepRow, versionsOf, winningSteps } from './managers/manager';
+import { portsOf } from './managers/operators';
+import { managersOf } from './managers/registry';
 
 export function commandsOf(machine: Machine): Commands {
+  const commands = ownCommands(machine);
+  return { ...commands, 'flow.start_flow': { inBackground: true, run: (params) => startFlow(commands, params) } };
+}
+
+const MAX_FLOW = 100;
+/** Runs commands one after the other: a list of {extension.command: params}. Throws before the first for one that is not there. */
+async function startFlow(commands: Commands, { flow }: JsonObject): Promise<null> {
+  if (!Array.isArray(flow) || flow.length > MAX_FLOW || !flow.every((task) => isObject(task) && Object.values(task).every(isObject)))
+    throw new AgentError(
+      'InvalidCommandParamsError',
+      `flow must be a list of at most ${MAX_FLOW} objects with a command and its parameters`,
+    );
+  const calls = (flow as readonly JsonObject[]).flatMap((task) => Object.entries(task) as [string, JsonObject][]);
+  for (const [name] of calls)
+    if (!Object.hasOwn(commands, name)) throw new AgentError('InvalidCommandError', `Unknown command: ${name.slice(0, 100)}`);
+  for (const [name, params] of calls)
+    try {
+      await commands[name]!.run(params, () => {});
+    } catch (error) {
+      throw new AgentError('CommandExecutionError', `${name} was failed: ${reasonOf(error)}`, { cause: error });
+    }
+  return null;
+}
+
+/** The ramdisk's init checks for this file when the agent has ended, and starts no other. */
+const LOCKED_MARK = 'run/locked-down';
+async function lockDown(machine: Machine): Promise<void> {
+  for (const name of machine.tree.list('/sys/class/net').filter((each) => each !== 'lo'))
+    await machine.run('ip', ['link', 'set', name, 'down']).catch((error: unknown) => machine.log.error(reasonOf(error)));
+  machine.retire();
+}
+
+function ownCommands(machine: Machine): Commands {
   return {
     ...stepCommands(machine, 'clean', 'CleaningError'),
     ...stepCommands(machine, 'deploy', 'DeploymentError'),
@@ -27,7 +65,14 @@ export function commandsOf(machine: Machine): Commands {
     'standby.prepare_image': {
       inBackground: true,
       run: async (params, progress) =>
-        String(((await stepNamed('write_image', 'deploy').run(machine, params, progress)) as JsonObject)['result']),
+        String(
+          ((await stepNamed(await managersOf(machine), 'write_image', 'deploy').run(machine, params, progress)) as JsonObject)['result'],
+        ),
+    },
+    'standby.execute_bootc_install': {
+      inBackground: true,
+      run: async (params, progress) =>
+        String(await stepNamed(await managersOf(machine), 'execute_bootc_install', 'deploy').run(machine, params, progress)),
     },
     'standby.sync': {
       run: async () => {
@@ -51,9 +96,24 @@ export function commandsOf(machine: Machine): Commands {
     },
     'log.collect_system_logs': {
       beside: true,
-      run: async () => ({ system_logs: await collectLogs(machine.run, machine.log.text(), machine.clock.now()) }),
+      run: async () => ({ system_logs: await collectLogs(machine) }),
     },
     'poll.get_hardware_info': { run: () => readInventory(machine) },
+    // ironic-python-agent takes it in its standalone mode alone, which our agent does not have.
+    'poll.set_node_info': {
+      run: async () => {
+        const details = 'Node lookup data can only be set when the Ironic Python Agent is running in standalone mode.';
+        throw new AgentError('InvalidCommandError', details);
+      },
+    },
+    'system.lockdown': {
+      run: async () => {
+        machine.log.warn('The agent is locked down: no more commands and heartbeats until the machine restarts');
+        await writeFile(join(machine.root, LOCKED_MARK), '');
+        void machine.clock.sleep(FAREWELL_MS).then(() => lockDown(machine));
+        return null;
+      },
+    },
   };
 }
 
@@ -61,12 +121,13 @@ export function commandsOf(machine: Machine): Commands {
 function remember(machine: Machine, params: JsonObject): void {
   const node = params['node'];
   if (typeof node === 'object' && node !== null) machine.state.node = node as JsonObject;
+  machine.state.ports = portsOf(params);
 }
 
-function stepNamed(name: unknown, kind: StepKind): (typeof STEPS)[number] {
-  const row = STEPS.find((step) => step.step === name && step.priority[kind] !== undefined);
-  if (!row) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(name)}`);
-  return row;
+function stepNamed(managers: readonly HardwareManager[], name: unknown, kind: StepKind): StepRow {
+  const found = winningSteps(managers, kind).get(String(name));
+  if (!found) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(name)}`);
+  return found.row;
 }
 
 function stepCommands(machine: Machine, kind: StepKind, failure: ErrorType): Commands {
@@ -74,17 +135,19 @@ function stepCommands(machine: Machine, kind: StepKind, failure: ErrorType): Com
     [`${kind}.get_${kind}_steps`]: {
       run: async (params) => {
         remember(machine, params);
-        return { [`${kind}_steps`]: { [MANAGER.name]: stepsOf(kind) }, hardware_manager_version: { [MANAGER.name]: MANAGER.version } };
+        const managers = await managersOf(machine);
+        return { [`${kind}_steps`]: offeredSteps(managers, kind), hardware_manager_version: versionsOf(managers) };
       },
     },
     [`${kind}.execute_${kind}_step`]: {
       inBackground: true,
       run: async (params, progress) => {
         remember(machine, params);
-        checkVersion(params[`${kind}_version`]);
+        const managers = await managersOf(machine);
+        checkVersion(versionsOf(managers), params[`${kind}_version`]);
         const step = params['step'] as JsonObject | undefined;
         const args = step?.['args'];
-        const row = stepNamed(step?.['step'], kind);
+        const row = stepNamed(managers, step?.['step'], kind);
         try {
           const result = await row.run(machine, (args ?? {}) as JsonObject, progress);
           return { [`${kind}_result`]: result, [`${kind}_step`]: withoutSecrets(step!) };
@@ -102,14 +165,11 @@ function withoutSecrets(step: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(step).filter(([key]) => key !== 'args'));
 }
 
-function checkVersion(given: unknown): void {
-  if (typeof given !== 'object' || given === null) return;
-  const versions = given as JsonObject;
-  if (Object.keys(versions).length === 1 && versions[MANAGER.name] === MANAGER.version) return;
-  throw new AgentError(
-    'VersionMismatch',
-    `Agent version: ${JSON.stringify({ [MANAGER.name]: MANAGER.version })}, node version: ${JSON.stringify(given)}`,
-  );
+function checkVersion(own: Readonly<Record<string, string>>, given: unknown): void {
+  if (!isObject(given)) return;
+  const names = Object.keys(own);
+  if (Object.keys(given).length === names.length && names.every((name) => given[name] === own[name])) return;
+  throw new AgentError('VersionMismatch', `Agent version: ${JSON.stringify(own)}, node version: ${JSON.stringify(given)}`);
 }
 
 /** The UUID of the root file system, if a partition image was written. */

@@ -9,7 +9,7 @@ import { readInventory } from './inventory/inventory';
 import { receiveLldp, stopFirmwareAgents, type Tlvs } from './inventory/lldp';
 import { collectLogs } from './logs';
 import type { Machine } from './machine';
-import { MANAGER } from './steps';
+import { managersOf } from './managers/registry';
 
 const ATTEMPTS = 5;
 /** Collects and posts the data. Returns the node's UUID, or null: then the lookup has only MAC addresses to find the node. */
@@ -35,7 +35,7 @@ export async function inspect(machine: Machine, server: Api, signal: AbortSignal
 
 /** All data to post: the parts that could be read, and in `error` the errors of the others. */
 async function gather(machine: Machine, signal: AbortSignal): Promise<InspectionData> {
-  const { parameters, clock, log } = machine;
+  const { parameters } = machine;
   const collectors = parameters.inspectionCollectors;
   const failures: string[] = [];
   const attempt = async <T>(what: string, work: () => Promise<T>, otherwise: T): Promise<T> => {
@@ -65,13 +65,18 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
       found.push(await attempt(`collector ${name} failed`, () => COLLECTORS[name]!(machine, received, signal), {}));
     else failures.push(`Failed to load collector ${name}`);
   }
+  const managers = await attempt(
+    'hardware managers',
+    async () => (await managersOf(machine)).map(({ name, version }) => ({ name, version })),
+    [],
+  );
   return {
     inventory: { ...inventory, interfaces: inventory.interfaces.map((item) => ({ ...item, lldp: withLldp(item.name) })) },
     ...rootDiskOf(inventory.disks),
     boot_interface: inventory.boot?.pxe_interface ?? null,
-    configuration: { collectors, managers: [{ name: MANAGER.name, version: MANAGER.version }] },
+    configuration: { collectors, managers },
     ...(Object.assign({}, ...found) as JsonObject),
-    ...(collectors.includes('logs') ? { logs: await collectLogs(machine.run, log.text(), clock.now()) } : {}),
+    ...(collectors.includes('logs') ? { logs: await collectLogs(machine) } : {}),
     error: failures.length > 0 ? `The following errors were encountered:\n${failures.map((failure) => `* ${failure}`).join('\n')}` : null,
   };
 }

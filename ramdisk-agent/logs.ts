@@ -1,7 +1,10 @@
 /** Logs for troubleshooting: a gzipped tar archive, base64 encoded. */
 import { gzipSync } from 'node:zlib';
+import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
+import type { BufferedLog } from './log';
 import type { Run } from './system/run';
+import type { Tree } from './system/tree';
 
 /** File in the archive → the program with its content. */
 const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
@@ -16,19 +19,40 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   efibootmgr: ['efibootmgr', '-v'],
   ps: ['ps'],
   meminfo: ['cat', '/proc/meminfo'],
+  mdstat: ['cat', '/proc/mdstat'],
+  multipath: ['multipath', '-ll'],
+  blkid: ['blkid'],
   resident: ['sh', '-c', 'grep -s VmRSS /proc/[0-9]*/status; true'],
 };
 
-/** `agentLog`: the agent's own lines. For a failed program, the file contains the error. */
-export async function collectLogs(run: Run, agentLog: string, now: number): Promise<string> {
+interface LogHost {
+  readonly run: Run;
+  readonly tree: Tree;
+  readonly log: Pick<BufferedLog, 'text'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Files with results of steps. */
+  readonly state: { readonly outputFiles?: readonly string[] };
+}
+const MAX_DISKS = 256;
+/** Characters of each file. */
+const MAX_FILE = 2 ** 20;
+
+/** For a failed program, the file contains the error. The names are ironic-python-agent's, where it has such a file. */
+export async function collectLogs({ run, tree, log, clock, state }: LogHost): Promise<string> {
+  const disks = tree.list('/sys/block').slice(0, MAX_DISKS);
+  const properties = disks.map((name) => [`udev/${name}`, ['udevadm', 'info', '--query=property', `--path=/sys/block/${name}`]] as const);
   const outputs = await Promise.all(
-    Object.entries(SOURCES).map(async ([name, [program, ...args]]) => {
+    [...Object.entries(SOURCES), ...properties].map(async ([name, [program, ...args]]) => {
       const output = await run(program, args, { timeoutMs: 5000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
       // The command line may contain the agent's token.
       return [name, output.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
     }),
   );
-  return gzipSync(tar([['agent.log', agentLog], ...outputs], now)).toString('base64');
+  const results = (state.outputFiles ?? []).map((file) => [file.replace(/^\/+/, ''), tree.text(file) ?? ''] as const);
+  const files = [['agent.log', log.text()] as const, ...outputs, ...results].map(
+    ([name, text]) => [name.slice(0, 99), text.slice(0, MAX_FILE)] as const,
+  );
+  return gzipSync(tar(files, clock.now())).toString('base64');
 }
 
 /** A ustar archive (POSIX.1-1988): a header block for each file, its content padded to whole blocks, two empty blocks. @internal */

@@ -46,6 +46,8 @@ export interface Machine extends HostEnvironment {
 }
 interface MachineState {
   node: JsonObject;
+  /** Of the node, since the first command that had them. */
+  ports?: readonly JsonObject[];
   /** The lookup's `config`. */
   config: JsonObject;
   /** The identifiers of the last written image, for get_partition_uuids. Null: none has been written. */
@@ -54,6 +56,8 @@ interface MachineState {
   api: { readonly url: string; readonly token: string } | null;
   /** Arrays that this agent created → is_root_volume, as the configuration says it. */
   rootVolumes?: RootVolumes;
+  /** Files with results of steps, for the logs. */
+  outputFiles?: readonly string[];
 }
 
 /** The machine's disks without media of the ramdisk, read again at each call, since erasing and writing change them. */

@@ -1,6 +1,6 @@
 /** The program in the ramdisk: creates the agent's dependencies and starts it. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces, uptime } from 'node:os';
 import { AGENT_CA_PATH } from '../wire/agent-authorities';
 import { systemClock } from '../model/clock';
@@ -8,6 +8,7 @@ import type { Log } from '../model/log';
 import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
+import { burnIn } from './burnin/load';
 import { reasonOf } from '../model/errors';
 import { kernelCalls } from './kexec/kernel-calls';
 import { tree } from './system/tree';
@@ -93,6 +94,15 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[]) => Promise<vo
   // The same program runs on hosts, as `bloomery-agent record` and `bloomery-agent resident`.
   record,
   resident,
+  'burn-in': async (words) => {
+    // If the memory is used up, the kernel ends this program, and not the agent.
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+    burnIn(
+      words,
+      () => performance.now(),
+      (line) => process.stdout.write(line),
+    );
+  },
   network: (words) => network(words, { tree: tree(), run, clock: systemClock, log: plainLog() }),
   dhcpv6: (words) =>
     dhcpv6(words, {

@@ -32,6 +32,19 @@ const ROWS = {
   listenPort: { parameter: 'ipa-listen-port', kind: 'number', default: 9999 },
   advertiseHost: { parameter: 'ipa-advertise-host', kind: 'text', default: null },
   advertisePort: { parameter: 'ipa-advertise-port', kind: 'number', default: 9999 },
+  /** `https`, which this agent always speaks, or `http`. Only for the names of ironic-python-agent: `http` causes a warning. */
+  advertiseProtocol: { parameter: 'ipa-advertise-protocol', kind: 'text', default: null },
+  /** The interface whose address the conductor gets; null: that of the route to the API. */
+  networkInterface: { parameter: 'ipa-network-interface', kind: 'text', default: null },
+  /** VLANs to make: `eth0.100`, or interfaces whose switch announces them, or `all`. */
+  vlanInterfaces: { parameter: 'ipa-enable-vlan-interfaces', kind: 'list', default: [] },
+  /** Of the agent's API, if the server does not set it. */
+  tlsMinVersion: { parameter: 'ipa-tls-min-version', kind: 'text', default: '1.2' },
+  tlsCipherSuites: { parameter: 'ipa-tls-cipher-suites', kind: 'text', default: null },
+  /** Of the agent's own key: p256 or p384. Null: p256, which costs the conductor the least. */
+  tlsCertificateCurve: { parameter: 'ipa-tls-certificate-curve', kind: 'text', default: null },
+  /** Of the API, in place of the newest that both know. */
+  apiVersion: { parameter: 'ipa-ironic-api-version', kind: 'text', default: null },
   addressAttempts: { parameter: 'ipa-ip-lookup-attempts', kind: 'number', default: 6 },
   addressInterval: { parameter: 'ipa-ip-lookup-timeout', kind: 'number', default: 10 },
   hardwareDelay: { parameter: 'ipa-hardware-initialization-delay', kind: 'number', default: 0 },
@@ -46,9 +59,15 @@ const ROWS = {
   globalRequestId: { parameter: 'ipa-global-request-id', kind: 'text', default: null },
   requestTimeout: { parameter: 'ipa-http-request-timeout', kind: 'number', default: 30 },
   imageTimeout: { parameter: 'ipa-image-download-connection-timeout', kind: 'number', default: 60 },
+  /** Seconds of all attempts to download an image; 0: no limit. */
+  imageMaxDuration: { parameter: 'ipa-image-download-max-duration', kind: 'number', default: 0 },
   imageRetries: { parameter: 'ipa-image-download-connection-retries', kind: 'number', default: 9 },
   imageRetryInterval: { parameter: 'ipa-image-download-connection-retry-interval', kind: 'number', default: 10 },
+  /** Priority of the step inject_files, at most 99: at 100 the ramdisk boots. 0: only on request. */
+  injectFilesPriority: { parameter: 'ipa-inject-files-priority', kind: 'number', default: 0 },
   ignoreBootloaderFailure: { parameter: 'ipa-ignore-bootloader-failure', kind: 'flag', default: false },
+  /** Disks that can discard, and do not promise zeros afterwards, are erased so, and places of them are read back (erase/methods.ts). */
+  discardErase: { parameter: 'ipa-enable-discard-erase', kind: 'flag', default: false },
   /** Shared storage is neither erased nor overwritten (disk/guard.ts). */
   guardSharedStorage: { parameter: 'ipa-guard-special-filesystems', kind: 'flag', default: true },
   /** `vmedia`: the ramdisk comes from virtual media. */
@@ -70,6 +89,9 @@ type Plain<K extends ParameterKind> = K extends 'number'
 export type Parameters = {
   readonly [Key in keyof typeof ROWS]: (typeof ROWS)[Key]['default'] extends null ? string | null : Plain<(typeof ROWS)[Key]['kind']>;
 };
+
+/** @internal */
+export const PARAMETER_NAMES: readonly string[] = Object.values(ROWS).map(({ parameter }) => parameter);
 
 /** Parses a kernel command line. The last of equal names counts. A number that is invalid causes a warning and counts as absent. */
 export function parseParameters(commandLine: string, warn: (message: string) => void = () => {}): Parameters {

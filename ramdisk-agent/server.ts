@@ -16,6 +16,8 @@ interface ServerOptions {
   readonly port: number;
   readonly certificate: OwnCertificate;
   readonly minVersion: SecureVersion;
+  /** OpenSSL's names; absent: Node's. */
+  readonly ciphers?: string | undefined;
   /** The token that this machine shares with the conductor; null: no commands are accepted. */
   readonly token: () => string | null;
   /** Milliseconds since the epoch. */
@@ -37,7 +39,12 @@ const MAX_BODY = 100 * 2 ** 20;
 /** Resolves when the server listens. */
 export async function serve(options: ServerOptions): Promise<Server> {
   const server = createServer(
-    { cert: options.certificate.certificate, key: options.certificate.privateKey, minVersion: options.minVersion },
+    {
+      cert: options.certificate.certificate,
+      key: options.certificate.privateKey,
+      minVersion: options.minVersion,
+      ciphers: options.ciphers,
+    },
     (request, response) => void respond(options, request, response),
   );
   server.on('tlsClientError', (error) => options.log.warn(`TLS: ${error.message}`));

@@ -18,32 +18,46 @@ import { nicTowards } from './towards';
 import { AgentError } from '../model/agent/errors';
 import { MANAGER_NAME } from '../model/agent/manager';
 import { bootOf, RAID_STEPS } from '../model/agent/software-raid';
+import { INJECT_FILES_ARGSINFO } from '../model/agent/inject-files';
+import { burnInDisk } from './burnin/disk';
+import { burnInNetwork } from './burnin/network';
+import { burnInCpu, burnInGpu, burnInMemory } from './burnin/processor';
 import type { FoundDisk } from './inventory/disks';
 import { bootMode } from './inventory/inventory';
 import type { ReportProgress } from './system/progress';
 import { findRootDisk, type Machine, openDisk, openDiskToRead, raidHost, syncDisks, waitForRootDisk } from './machine';
+import { injectFiles } from './managers/inject-files';
+import type { HardwareManager, StepRow } from './managers/manager';
+import { cleanNvram, erasePstore, NVRAM_ARGSINFO } from './managers/nvram';
 import { isArray, releaseHolders } from './raid/arrays';
 import { writePartitionImage } from './partition-image/write';
 import { applyConfiguration, createConfiguration, deleteConfiguration } from './raid/configuration';
 
-export type StepKind = 'clean' | 'deploy' | 'service';
-interface StepRow {
-  readonly step: string;
-  readonly interface: 'deploy' | 'raid';
-  /** Absent: not a step of that kind. 0: only on request. */
-  readonly priority: Readonly<Partial<Record<StepKind, number>>>;
-  readonly abortable: boolean;
-  readonly argsinfo?: JsonObject;
-  run(machine: Machine, args: JsonObject, progress: ReportProgress): Promise<unknown>;
-}
-
-/** The hardware manager. Conductors store its version and send it with each step, so that the agent detects another set of steps. */
-export const MANAGER = { name: MANAGER_NAME, version: '3' } as const;
-
-export const STEPS: readonly StepRow[] = [
+const BURN_IN = { interface: 'deploy', abortable: true } as const;
+const STEPS: readonly StepRow[] = [
   eraseStep('erase_devices_metadata', { clean: 99, deploy: 0 }, eraseMetadata, 1),
   eraseStep('erase_devices_express', { clean: 0 }, eraseExpress),
   eraseStep('erase_devices', { clean: 10 }, eraseDisk),
+  { step: 'erase_pstore', interface: 'deploy', priority: { clean: 0 }, abortable: true, run: erasePstore },
+  {
+    step: 'clean_uefi_nvram',
+    interface: 'deploy',
+    priority: { clean: 0, deploy: 0 },
+    abortable: true,
+    argsinfo: NVRAM_ARGSINFO,
+    run: cleanNvram,
+  },
+  { ...BURN_IN, step: 'burnin_cpu', priority: { clean: 0, service: 0 }, run: (machine, _, progress) => burnInCpu(machine, progress) },
+  { ...BURN_IN, step: 'burnin_gpu', priority: { clean: 0, service: 0 }, run: (machine, _, progress) => burnInGpu(machine, progress) },
+  // It destroys what the disks hold, so it is no service step.
+  { ...BURN_IN, step: 'burnin_disk', priority: { clean: 0 }, run: (machine, _, progress) => burnInDisk(machine, progress) },
+  { ...BURN_IN, step: 'burnin_memory', priority: { clean: 0, service: 0 }, run: (machine, _, progress) => burnInMemory(machine, progress) },
+  {
+    ...BURN_IN,
+    step: 'burnin_network',
+    priority: { clean: 0, service: 0 },
+    run: (machine, _, progress) => burnInNetwork(machine, progress),
+  },
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
   { step: 'execute_bootc_install', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: bootcStep },
   { step: 'save_disk', interface: 'deploy', priority: { service: 0 }, abortable: true, run: saveStep },
@@ -72,16 +86,23 @@ async function created({ state }: Machine, work: ReturnType<typeof createConfigu
   return config;
 }
 
-/** The steps of a kind in the API's form. */
-export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
-  STEPS.filter((row) => row.priority[kind] !== undefined).map((row) => ({
-    step: row.step,
-    priority: row.priority[kind],
-    interface: row.interface,
-    reboot_requested: false,
-    abortable: row.abortable,
-    ...(row.argsinfo ? { argsinfo: row.argsinfo } : {}),
-  }));
+/** The hardware manager of every machine. `injects`: the priority of inject_files, which a kernel parameter gives. */
+export const genericManager = (injects: number): HardwareManager => ({
+  name: MANAGER_NAME,
+  version: '4',
+  support: 'generic',
+  steps: [
+    ...STEPS,
+    {
+      step: 'inject_files',
+      interface: 'deploy',
+      priority: { deploy: injects, service: injects },
+      abortable: false,
+      argsinfo: INJECT_FILES_ARGSINFO,
+      run: injectFiles,
+    },
+  ],
+});
 
 /** @param atOnce how many disks at a time; absent: the node's setting */
 function eraseStep(step: string, priority: StepRow['priority'], erase: Erase, atOnce?: number): StepRow {
@@ -128,6 +149,7 @@ async function writeTo(machine: Machine, disk: FoundDisk, written: WriteArgument
       fetching,
       retries: parameters.imageRetries,
       retryIntervalMs: parameters.imageRetryInterval * 1000,
+      maxDurationMs: parameters.imageMaxDuration * 1000,
       md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
       permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
       inspects: state.config['disable_deep_image_inspection'] !== true,

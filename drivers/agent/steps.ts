@@ -6,7 +6,8 @@ import { AgentError, type AgentClient, type AgentCommand, commandError, withAgen
 import { withSettings } from './step-settings';
 import { nodeForAgent, portForAgent, withPsids } from './view';
 import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Step, type Task, done, failed, wait } from '../interfaces';
-import { shortened } from '../../model/text';
+import { isObject } from '../../model/json';
+import { shortened, storable } from '../../model/text';
 
 type AgentStepKind = SavedKind;
 
@@ -173,12 +174,27 @@ function ownStep(task: Task, kind: AgentStepKind, step: PlannedStep): Step | und
 async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
   if (isEraseStep(step))
     await task.certifyErasure({ step: idOf(step), command: command.id ?? '', result: command.command_result?.[`${kind}_result`] });
-  await ownStep(task, kind, step)?.finish?.(task, command.command_result?.[`${kind}_result`]);
+  const own = ownStep(task, kind, step);
+  const result = command.command_result?.[`${kind}_result`];
+  await own?.finish?.(task, result);
+  if (!own && !isEraseStep(step)) await keepResult(task, idOf(step), result);
   if (step.reboot_requested !== true) return done;
   await task.saveInternal(setting(REBOOTING[kind], true));
   await task.driver.boot.prepareRamdisk(task, {});
   await task.power('rebooting');
   return wait;
+}
+
+/** Of the steps whose results a node keeps, and characters of a result: the row of the node has them. */
+const [MAX_RESULTS, MAX_RESULT] = [16, 8192];
+/** Keeps what a step measured or changed, as a burn-in does, until the same step runs again. An agent that says nothing changes nothing. */
+async function keepResult(task: Task, id: string, result: unknown): Promise<void> {
+  if (!isObject(result) || Object.keys(result).length === 0) return;
+  const text = storable(JSON.stringify(result));
+  const kept = text.length <= MAX_RESULT ? (JSON.parse(text) as unknown) : shortened(text, MAX_RESULT);
+  const others = Object.entries(task.node.driver_internal_info.agent_step_results ?? {}).filter(([name]) => name !== id);
+  const all = [...others, [id, { at: bareTimestamp(task.clock.now()), result: kept }] as const];
+  await task.saveInternal(setting('agent_step_results', Object.fromEntries(all.slice(-MAX_RESULTS))));
 }
 
 /** The agent's hardware managers changed: reads their steps again and restarts this one. Fails when nothing changed. */

@@ -28,6 +28,18 @@ const KINDS = {
   CleaningError: [500, 'Clean step failed'],
   DeploymentError: [500, 'Deploy step failed'],
   ServicingError: [500, 'Service step failed'],
+  HardwareManagerConfigurationError: [500, 'Hardware manager configuration error'],
+  ContainerNotPermittedError: [500, 'Container image not permitted'],
+  InvalidFirmwareImageConfig: [500, 'An error occurred'],
+  InvalidFirmwareSettingsConfig: [500, 'An error occurred'],
+  MismatchChecksumError: [500, 'An error occurred'],
+  MismatchComponentFlavor: [500, 'An error occurred'],
+  MismatchFWVersion: [500, 'An error occurred'],
+  DuplicateComponentFlavor: [500, 'An error occurred'],
+  DuplicateDeviceID: [500, 'An error occurred'],
+  UnSupportedConfigByMstflintPackage: [500, 'An error occurred'],
+  UnSupportedConfigByFW: [500, 'An error occurred'],
+  InvalidURLScheme: [500, 'An error occurred'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type ErrorType = keyof typeof KINDS;
 

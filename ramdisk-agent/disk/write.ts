@@ -31,6 +31,8 @@ export interface WriteOptions {
   readonly fetching: Fetching;
   readonly retries: number;
   readonly retryIntervalMs: number;
+  /** Milliseconds of all attempts to download the image; 0 or absent: no limit. */
+  readonly maxDurationMs?: number;
   readonly md5Allowed: boolean;
   readonly permittedFormats: readonly string[];
   /** False: [conductor]disable_deep_image_inspection. */
@@ -102,10 +104,14 @@ export async function finishDisk(
   await rescan();
 }
 
+/** `until`: when all attempts must have ended, milliseconds since the epoch. */
+type Limited = WriteOptions & { readonly until: number };
+
 /** After these errors the download is repeated: a network or a server may have had a fault. */
 const REPEATED: readonly string[] = ['ImageDownloadError', 'ImageChecksumError'];
 /** Repeats the whole download, and that of a checksum file, in which the server may meanwhile list another version of the image. */
-export async function stream(options: WriteOptions, known: Checksum): Promise<void> {
+export async function stream(given: WriteOptions, known: Checksum): Promise<void> {
+  const options: Limited = { ...given, until: given.maxDurationMs ? given.clock.now() + given.maxDurationMs : Infinity };
   let checksum = known;
   const attempt = async (number: number): Promise<void> => {
     const memory = pieces();
@@ -121,13 +127,14 @@ export async function stream(options: WriteOptions, known: Checksum): Promise<vo
     }
   };
   await retry({ clock: options.clock, signal: options.fetching.signal }, attempt, (error, number) => {
-    if (!(error instanceof AgentError && REPEATED.includes(error.type)) || number > options.retries) return undefined;
+    const isFinal = number > options.retries || options.clock.now() >= options.until;
+    if (!(error instanceof AgentError && REPEATED.includes(error.type)) || isFinal) return undefined;
     options.log.warn(`${reasonOf(error)}; attempt ${number} of ${options.retries + 1}`);
     return options.retryIntervalMs;
   });
 }
 
-async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum, memory: Pieces): Promise<void> {
+async function streamOnce(options: Limited, sink: Sink, checksum: Checksum, memory: Pieces): Promise<void> {
   let writer: ImageWriter | undefined;
   for (;;) {
     const download = await openImage(options.image, options.fetching, memory);
@@ -143,7 +150,7 @@ async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum,
 /** Content of a compressed image, as a multiple of the disk's size: a format may have some bytes more than the disk. */
 const MOST_CONTENT = 2;
 /** Passes the file's bytes to the writer, and verifies the checksum at the end. Creates the writer once the format is known. */
-async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
+async function pass(options: Limited, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
   const hash = createHash(checksum.algorithm);
   let writer = known;
   let head: Buffer = Buffer.alloc(0);
@@ -181,11 +188,12 @@ async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, downl
   return writer!;
 }
 
-async function* arriving(download: Download, { image }: WriteOptions): AsyncGenerator<Buffer> {
+async function* arriving(download: Download, { image, clock, until, maxDurationMs = 0 }: Limited): AsyncGenerator<Buffer> {
   let size = 0;
   try {
     for await (const chunk of download.chunks) {
       size += chunk.length;
+      if (clock.now() >= until) throw new Error(`it takes longer than ${maxDurationMs / 1000} s`);
       yield chunk;
     }
   } catch (error) {

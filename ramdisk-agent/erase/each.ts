@@ -35,7 +35,7 @@ interface Plan {
  * Stops the arrays that are leftovers on disks that are erased. Throws BlockDeviceEraseError, before a disk is touched: a disk that is to be
  * kept is not there, or cannot be told from others. Throws ProtectedDeviceError as well.
  */
-async function planOf(machine: Machine): Promise<Plan> {
+export async function planOf(machine: Machine): Promise<Plan> {
   const host = raidHost(machine);
   const staying = untouchable(machine.tree, fixedDisksOf(machine.tree), machine.state.node);
   await awaitUnfinished(machine, settingsOf(machine), ({ name }) => staying.has(name));
@@ -107,7 +107,7 @@ export async function eraseEach(
   const { run, tree, random, clock, log } = machine;
   const plan = await planOf(machine);
   const { disks, left } = plan;
-  const settings = settingsOf(machine);
+  const settings: JsonObject = { agent_enable_discard_erase: machine.parameters.discardErase, ...settingsOf(machine) };
   const psids = psidsIn(memberOf(machine, 'driver_info')['opal_psids']);
   for (const { disk, why } of left) log.info(`Skipping erase of ${disk.name}. ${SKIPS[why]}`);
   // One protected disk stops the step before it changes another.

@@ -33,6 +33,24 @@ const queueNumber = ({ disk, tree }: Erasing, file: string): number =>
   numberIn(tree.text(`/sys/block/${blockName(disk)}/queue/${file}`)) ?? 0;
 /** Logical Block Provisioning VPD page (SBC-4 §6.6.6), LBPRZ: 001b, or 1xxb, which is another pattern. */
 const readsZeros = (page: Buffer | null): boolean => page !== null && page.length > 5 && ((page[5]! >> 2) & 0b111) === 0b001;
+/** Bytes, and how many places of a disk that promises no zeros are marked before it is told to discard, and read back after it. */
+const [MARK, MARKS] = [4096, 64];
+const SAMPLED_DISCARD: Method = {
+  name: 'discard',
+  fits: async (erasing) =>
+    erasing.settings['agent_enable_discard_erase'] === true && onePass(erasing) && queueNumber(erasing, 'discard_max_bytes') > 0,
+  async erase(device, { random, query, disk }) {
+    const last = Math.floor(device.size / MARK) - 1;
+    const places = [0, last, ...Array.from({ length: MARKS - 2 }, () => random(6).readUIntBE(0, 6) % (last + 1))].map((at) => at * MARK);
+    for (const at of places) await device.write(random(MARK), at);
+    await device.flush();
+    await device.command('blkdiscard', ['--force']);
+    // The kernel remembers what was written.
+    await query('blockdev', ['--flushbufs', disk.name]).catch(() => '');
+    for (const at of places)
+      if (!(await device.read(at, MARK)).every((byte) => byte === 0)) throw new Error(`the disk has data at byte ${at} after it`);
+  },
+};
 const DISCARD: Method = {
   name: 'discard',
   async fits(erasing) {
@@ -78,6 +96,7 @@ export const METHODS: readonly Method[] = [
   ...ATA_METHODS,
   ...SCSI_METHODS,
   DISCARD,
+  SAMPLED_DISCARD,
   WRITE_ZEROES,
   { name: 'overwrite', fits: async () => true, erase: overwrite },
 ];

@@ -22,8 +22,11 @@ const MAX_PARTS = 128;
 
 const partsOf = (path: string): readonly string[] => path.split('/').filter((part) => part !== '' && part !== '.');
 
-/** The path on this system, without links: a link of the image means a file of the image. Undefined: too many links. */
-async function resolved(root: string, path: string): Promise<string | undefined> {
+/**
+ * The path on this system, without links: a link of the image means a file of the image. What is missing stays as it is. Undefined: too many
+ * links.
+ */
+export async function resolved(root: string, path: string): Promise<string | undefined> {
   let left = partsOf(path);
   let at: readonly string[] = [];
   for (let steps = 0; left.length > 0; steps++) {
@@ -35,12 +38,17 @@ async function resolved(root: string, path: string): Promise<string | undefined>
       continue;
     }
     const here = join(root, ...at, name!);
-    const target = (await lstat(here)).isSymbolicLink() ? await readlink(here) : undefined;
+    const found = await lstat(here).catch(ifMissing);
+    const target = found?.isSymbolicLink() ? await readlink(here) : undefined;
     if (target?.startsWith('/')) at = [];
     if (target === undefined) at = [...at, name!];
     left = target === undefined ? rest : [...partsOf(target), ...rest];
   }
   return join(root, ...at);
+}
+
+function ifMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
 /** @param root where the file system is mounted, read-only */

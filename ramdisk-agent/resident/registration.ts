@@ -56,7 +56,7 @@ export async function keepRegistered(host: Registering): Promise<void> {
       const service = host.service();
       const address = await host.address(service);
       if (known?.address !== address) {
-        const certificate = ownCertificate(address, host.hostname(), clock.now(), random, CERTIFICATE_DAYS);
+        const certificate = ownCertificate(address, host.hostname(), clock.now(), random, { days: CERTIFICATE_DAYS });
         known = { address, certificate };
         host.present(certificate);
       }

@@ -18,6 +18,7 @@ const COMPOSED = {
   'model/masks.ts': 5,
   'model/rules/json-path.ts': 1,
   'model/rules/python-regex.ts': 1,
+  'ramdisk-agent/managers/nvram.ts': 1,
   'simulator/redfish/table.ts': 1,
   'store/embedded/embedded.ts': 1,
   'wire/redfish/errors.ts': 1,

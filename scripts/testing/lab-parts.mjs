@@ -25,14 +25,21 @@ export const PARTS = {
   'boot/pxe': { groups: ['machines', 'image'], seconds: 55, namespaces: true },
   'boot/secure-boot': { groups: ['machines', 'image', 'secure-boot'], seconds: 80, namespaces: true },
   'boot/tftp': { groups: ['network'], seconds: 30 },
-  'deployment/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
+  'agent/agent-faults': { groups: ['machines', 'ramdisk'], seconds: 1300, rare: true },
   'deployment/anaconda': { groups: ['machines', 'ipmi', 'image', 'network', 'installer'], seconds: 250, namespaces: true, rare: true },
+  'agent/agent-steps': {
+    groups: ['machines', 'ipmi', 'ramdisk', 'network', 'python', 'burn-in'],
+    seconds: 240,
+    namespaces: true,
+    pypi: true,
+  },
   'deployment/bootc': {
     groups: ['machines', 'ipmi', 'ramdisk', 'image', 'network', 'registry', 'secure-boot'],
     seconds: 900,
     namespaces: true,
     rare: true,
   },
+  'agent/burnin-pairing': { groups: ['burn-in'], seconds: 10 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],

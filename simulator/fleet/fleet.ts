@@ -271,7 +271,8 @@ function agentIdentity(
   states: StateFolder | undefined,
 ): OwnCertificate & { readonly port: number } {
   const saved = states?.read(agentsName(first)) as SavedAgents | undefined;
-  if (saved?.host !== host) return { ...ownCertificate(host, 'simulated agents', clock.now(), random, CERTIFICATE_DAYS), port: agentPort };
+  if (saved?.host !== host)
+    return { ...ownCertificate(host, 'simulated agents', clock.now(), random, { days: CERTIFICATE_DAYS }), port: agentPort };
   const { certificate, privateKey, port } = saved;
   return { certificate, privateKey, port: agentPort || port };
 }

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { collectLogs, tar } from '../../ramdisk-agent/logs';
 import { consoleLog } from '../../ramdisk-agent/log';
+import { tree } from '../../ramdisk-agent/system/tree';
+import { fileTree } from './support';
 
 it('tar creates an archive that the program tar reads', () => {
   const archive = tar(
@@ -27,9 +29,14 @@ it('collectLogs archives output and errors of programs, without the token', asyn
     if (program === 'dmesg') throw new Error('dmesg: not permitted');
     return args[0] === '/proc/cmdline' ? 'quiet ipa-agent-token=secret BOOTIF=x\n' : `output of ${program}\n`;
   };
-  const archive = Buffer.from(await collectLogs(run, 'agent lines\n', 0), 'base64');
+  const root = fileTree({ 'sys/block/sda/size': '1', 'var/log/burnin.cpu': 'result' });
+  const state = { outputFiles: ['/var/log/burnin.cpu'] };
+  const host = { run, tree: tree(root), log: { text: () => 'agent lines\n' }, clock: { now: () => 0 }, state };
+  const archive = Buffer.from(await collectLogs(host), 'base64');
   const read = (name: string): string => execFileSync('tar', ['-xzOf', '-', name], { input: archive, encoding: 'utf8' });
   expect(read('agent.log')).toBe('agent lines\n');
+  expect(read('udev/sda')).toBe('output of udevadm\n');
+  expect(read('var/log/burnin.cpu')).toBe('result');
   expect(read('df')).toBe('output of df\n');
   expect(read('dmesg')).toBe('dmesg: not permitted\n');
   expect(read('cmdline')).toBe('quiet ipa-agent-token=*** BOOTIF=x\n');

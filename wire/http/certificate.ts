@@ -23,9 +23,9 @@ export function ownCertificate(
   commonName: string,
   now: number,
   random: (bytes: number) => Buffer,
-  days = VALID_DAYS,
+  { days = VALID_DAYS, curve = 'prime256v1' }: { readonly days?: number; readonly curve?: 'prime256v1' | 'secp384r1' | undefined } = {},
 ): OwnCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: curve });
   const serial = random(16);
   serial[0] = (serial[0]! & 0x7f) | 0x01;
   const name = sequence(set(sequence(oid('2.5.4.3'), der(0x0c, Buffer.from(commonName, 'utf8')))));

@@ -184,6 +184,25 @@ describe('onHeartbeat', () => {
     const { task } = await against(() => ({ body: { commands } }));
     expect(await onHeartbeat(task, 'deploy', { step: 'deploy', interface: 'deploy', priority: 100 })).toEqual({ kind: 'done' });
   });
+  it('keeps what a step of the agent measured, of the last steps', async () => {
+    const burn = { step: 'burnin_cpu', interface: 'deploy', priority: 0 };
+    const finished = (measured: unknown) =>
+      execute('SUCCEEDED', { command_result: { clean_result: measured, clean_step: { step: 'burnin_cpu', interface: 'deploy' } } });
+    let commands = [got, finished({ rounds: 7 })];
+    const earlier = Object.fromEntries(Array.from({ length: 16 }, (__, index) => [`deploy.s${index}`, { at: 'x', result: { index } }]));
+    const { task, node } = await against(() => ({ body: { commands } }), { agent_step_results: earlier });
+    expect(await onHeartbeat(task, 'clean', burn)).toEqual({ kind: 'done' });
+    const kept = (): Readonly<Record<string, { readonly result: unknown }>> => node().driver_internal_info.agent_step_results!;
+    expect(Object.keys(kept())).toEqual([...Object.keys(earlier).slice(1), 'deploy.burnin_cpu']);
+    expect(kept()['deploy.burnin_cpu']!.result).toEqual({ rounds: 7 });
+    commands = [got, finished({ text: 'x'.repeat(10_000) })];
+    await onHeartbeat(task, 'clean', burn);
+    expect(String(kept()['deploy.burnin_cpu']!.result).length).toBeLessThanOrEqual(8192);
+    commands = [got, finished(null)];
+    const before = kept();
+    await onHeartbeat(task, 'clean', burn);
+    expect(kept()).toEqual(before);
+  });
   it('reboots after a step with reboot_requested, and completes the step when the agent is back', async () => {
     let commands = [got, ended(erase)];
     const { task, events, node } = await against(() => ({ body: { commands } }));

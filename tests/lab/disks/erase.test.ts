@@ -14,7 +14,7 @@ import { runCommand } from '../../support/command';
 import { freePort } from '../../support/free-port';
 import { buildRamdisk } from '../support/ramdisk';
 import { createErasingMachine, type ErasingMachine } from './erasing-machine';
-import { HOST, MAC } from '../deployment/faulty-machine';
+import { HOST, MAC } from '../agent/faulty-machine';
 
 /** Seconds. */
 const PATIENCE = 600;

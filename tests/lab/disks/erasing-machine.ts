@@ -8,7 +8,7 @@ import { type NvmeModel, startNvmeModel } from '../support/disk-models/nvme';
 import { connectRemoteDisks, fillForRemoteDisks } from '../support/disk-models/remote';
 import { scsiDisk, type ScsiModel } from '../support/disk-models/scsi';
 import { createWork, type Work } from '../support/disk-models/work';
-import { HOST, startFaultyMachine, type FaultyMachine } from '../deployment/faulty-machine';
+import { HOST, startFaultyMachine, type FaultyMachine } from '../agent/faulty-machine';
 
 const MiB = 2 ** 20;
 const SIZE = 16 * MiB;

@@ -20,7 +20,7 @@ export function agentFaultsPage(): string {
     'Generated from the data of the tests; do not edit below here (`UPDATE_DOCS=1 npx jest tests/drivers/agent-faults-page` writes it).',
     '',
     '- **the agent**: our agent runs in a machine of files (`tests/flows/provisioning/agent-process-faults.test.ts`).',
-    '- **QEMU**: a machine in QEMU boots the ramdisk, and the fault is put into it (`tests/lab/deployment/agent-faults.test.ts`).',
+    '- **QEMU**: a machine in QEMU boots the ramdisk, and the fault is put into it (`tests/lab/agent/agent-faults.test.ts`).',
     '- **a stand-in**: a program calls the server in place of the agent (`tests/flows/provisioning/agent-faults.test.ts`).',
     '- An ellipsis stands for what differs each time; a line of only an ellipsis for any number of lines.',
     '',
