@@ -80,6 +80,9 @@ const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
     return settingsOf(attributesOf(bios.body), await attributeRegistry(task, system, bios.body));
   });
 
+/** Whether the service may drop a change without If-Match, and answer with success: those of unknown makers may. */
+const mayDrop = async (task: Task, system: SystemView): Promise<boolean> =>
+  (await identify(task, system)).makers.length === 0 || (await quirksOf(task, system)).dropsUntagged === true;
 /**
  * Writes settings for the next start, and reads the settings object again. A service that lists another value for one of them has not kept it.
  * One that lists none may list only some, or none until the start.
@@ -101,7 +104,7 @@ async function keep(task: Task, { system, bios, settings }: BiosView, body: Json
   });
   if (kept.unkept.length > 0) throw unkeptError(settings.path, (await identify(task, system)).vendor, kept);
   const isTold = Object.keys(attributesOf(kept.shown)).some((name) => Object.hasOwn(visible, name));
-  if (isTold || settings.etag !== undefined || !(await quirksOf(task, system)).dropsUntagged) return kept.answer;
+  if (isTold || settings.etag !== undefined || !(await mayDrop(task, system))) return kept.answer;
   // A service that has kept the change takes it again, or refuses that.
   await ask('PATCH', settings.path, { body, headers: { 'if-match': '*' } }).catch((error: unknown) => {
     if (!isStatus(error)) throw error;

@@ -128,7 +128,7 @@ describe('checkHost()', () => {
       'hardware',
       { 'DEFAULT.enabled_hardware_types': ['toaster'] },
       'refused',
-      /unknown hardware types: toaster; there are fake-hardware, ipmi, /,
+      /unknown hardware types: toaster; there are fake-hardware, idrac, intel-ipmi, ipmi, /,
     ],
     ['hardware', { 'DEFAULT.enabled_deploy_interfaces': ['direct', 'waffle'] }, 'warning', /not available: waffle/],
     ['boot services', { 'boot.http_host': null, 'boot.interface': 'nope0' }, 'refused', /there is no such interface/],

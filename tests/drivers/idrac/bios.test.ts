@@ -18,7 +18,7 @@ beforeEach(async () => {
   pool = createRedfishPool();
   dell = dellService(service);
   refused = 'SYS011';
-  Object.assign(service.resources[SYSTEM] as object, { Bios: link(BIOS) });
+  Object.assign(service.resources[SYSTEM] as object, { Manufacturer: 'Dell Inc.', Bios: link(BIOS) });
   Object.assign((service.resources[MANAGER] as { Links: { Oem: { Dell: object } } }).Links.Oem.Dell, { Jobs: link(JOBS) });
   Object.assign(service.resources, {
     [BIOS]: { Attributes: { Quiet: 'Off' }, '@Redfish.Settings': { SettingsObject: link(`${BIOS}/Settings`) } },
