@@ -1,0 +1,102 @@
+/** Values of a site that are replaced wherever they stand: inside of links, names and messages. */
+import { isIPv4, isIPv6 } from 'node:net';
+import { GENERIC, PLACEHOLDER, type Kind } from './replace-names';
+import type { Replaced } from './replacements';
+
+interface Known {
+  /** In small letters, unless it is a secret. */
+  readonly value: string;
+  readonly kind: Replaced;
+  /** Only between characters that are no letters and digits. */
+  readonly isWord: boolean;
+}
+export interface KnownValues {
+  /** Notes the value of a property of this kind, if it tells enough to be found again. */
+  note(kind: Kind | undefined, value: string): void;
+  /** In small letters. */
+  has(value: string): boolean;
+  /**
+   * Replaces the values inside of a text, from the left, the longest first.
+   * @param isName the text is the name of a property: words of letters only are the schema's there
+   */
+  replaceIn(text: string, isName: boolean, replacement: (kind: Replaced, value: string) => string): string;
+}
+
+/** Characters of the shortest values. Shorter ones stand in other texts by chance. */
+const SHORTEST = { serial: 5, letters: 7, word: 4, secret: 6 } as const;
+/** The first characters of a value, by which it is found. */
+const START = 4;
+
+export const isMacText = (value: string): boolean => /^[0-9a-f]{2}(?:([-:]|%3a|)[0-9a-f]{2}(?:\1[0-9a-f]{2}){4})$/i.test(value);
+export const bareHex = (value: string): string => value.replace(/%3a|[^0-9a-f]/gi, '').toLowerCase();
+
+/** @param isProduct whether a text in small letters is the name of a product */
+export function createKnownValues(isProduct: (text: string) => boolean): KnownValues {
+  const known = new Map<string, Known>();
+  let index: Map<string, readonly Known[]> | undefined;
+
+  const add = (value: string, kind: Replaced, isWord: boolean): void => {
+    const text = kind === 'secret' ? value : value.toLowerCase();
+    if (known.has(text)) return;
+    known.set(text, { value: text, kind, isWord });
+    index = undefined;
+  };
+  const addWord = (value: string, kind: Replaced): void => {
+    if (value.length >= SHORTEST.word && !GENERIC.has(value.toLowerCase()) && !PLACEHOLDER.test(value)) add(value, kind, true);
+  };
+  const NOTES: { readonly [kind in Kind]?: (value: string) => void } = {
+    'serial number': (value) => {
+      const isTelling =
+        value.length >= SHORTEST.serial && (/\d/.test(value) || (value.length >= SHORTEST.letters && /^[A-Z-]+$/.test(value)));
+      if (isTelling && !PLACEHOLDER.test(value)) add(value, 'serial number', false);
+    },
+    'MAC address': (value) => {
+      if (isMacText(value) && !/^[0:-]*$/.test(value)) add(bareHex(value), 'MAC address', false);
+    },
+    'host name': (value) => {
+      if (isIPv4(value) || isIPv6(value)) return;
+      addWord(value, 'host name');
+      addWord(value.split('.', 1)[0]!, 'host name');
+    },
+    account: (value) => addWord(value, 'account'),
+    secret: (value) => {
+      if (value.length >= SHORTEST.secret && /\d/.test(value)) add(value, 'secret', false);
+    },
+  };
+  const indexed = (): Map<string, readonly Known[]> => {
+    if (index) return index;
+    const byStart = new Map<string, Known[]>();
+    for (const item of known.values()) {
+      // Some SKUs name a product.
+      if (item.kind === 'serial number' && isProduct(item.value)) continue;
+      const start = item.value.slice(0, START).toLowerCase();
+      const others = byStart.get(start);
+      if (others) others.push(item);
+      else byStart.set(start, [item]);
+    }
+    for (const items of byStart.values()) items.sort((left, right) => right.value.length - left.value.length);
+    return (index = byStart);
+  };
+  return {
+    note: (kind, value) => kind && NOTES[kind]?.(value.trim()),
+    has: (value) => known.has(value),
+    replaceIn: (text, isName, replacement) => {
+      if (text.length < START) return text;
+      const [small, byStart] = [text.toLowerCase(), indexed()];
+      const isAt = ({ value, kind, isWord }: Known, at: number): boolean => {
+        if (!(kind === 'secret' ? text : small).startsWith(value, at) || (isWord && isName && /^[a-z]+$/i.test(value))) return false;
+        return !isWord || !(/[a-z0-9]/i.test(text[at - 1] ?? '') || /[a-z0-9]/i.test(text[at + value.length] ?? ''));
+      };
+      let [result, from] = ['', 0];
+      for (let at = 0; at + START <= text.length; at++) {
+        const found = byStart.get(small.slice(at, at + START))?.find((item) => isAt(item, at));
+        if (!found) continue;
+        const end = at + found.value.length;
+        result += text.slice(from, at) + replacement(found.kind, text.slice(at, end));
+        from = end;
+        at = end - 1;
+      }
+      return result + text.slice(from);
+    },
+  };
+}
