@@ -10,7 +10,7 @@ interface Known {
   /** Only between characters that are no letters and digits. */
   readonly isWord: boolean;
 }
-export interface KnownValues {
+interface KnownValues {
   /** Notes the value of a property of this kind, if it tells enough to be found again. */
   note(kind: Kind | undefined, value: string): void;
   /** In small letters. */

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { Kind } from './replace-names';
 
 export type Replaced = Exclude<Kind, 'keep'>;
-export interface Replacements {
+interface Replacements {
   /** The replacement of a value. MAC addresses come and go as twelve digits in small letters. */
   of(kind: Replaced, value: string): string;
   /** A number with as many digits. */
