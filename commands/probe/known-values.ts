@@ -22,22 +22,28 @@ interface KnownValues {
   replaceIn(text: string, isName: boolean, replacement: (kind: Replaced, value: string) => string): string;
 }
 
+type Index = ReadonlyMap<string, ReadonlyMap<number, ReadonlyMap<string, Known>>>;
+
+/** Limits, whatever a service has: values, and characters of one. Longer ones are replaced in their own property only. */
+const MOST = { values: 50_000, characters: 128 } as const;
 /** Characters of the shortest values. Shorter ones stand in other texts by chance. */
 const SHORTEST = { serial: 5, letters: 7, word: 4, secret: 6 } as const;
 /** The first characters of a value, by which it is found. */
 const START = 4;
 
+/** As long as before: toLowerCase makes two characters of some. */
+const inSmallLetters = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 export const isMacText = (value: string): boolean => /^[0-9a-f]{2}(?:([-:]|%3a|)[0-9a-f]{2}(?:\1[0-9a-f]{2}){4})$/i.test(value);
 export const bareHex = (value: string): string => value.replace(/%3a|[^0-9a-f]/gi, '').toLowerCase();
 
 /** @param isProduct whether a text in small letters is the name of a product */
 export function createKnownValues(isProduct: (text: string) => boolean): KnownValues {
   const known = new Map<string, Known>();
-  let index: Map<string, readonly Known[]> | undefined;
+  let index: Index | undefined;
 
   const add = (value: string, kind: Replaced, isWord: boolean): void => {
-    const text = kind === 'secret' ? value : value.toLowerCase();
-    if (known.has(text)) return;
+    const text = kind === 'secret' ? value : inSmallLetters(value);
+    if (known.has(text) || known.size >= MOST.values || text.length > MOST.characters) return;
     known.set(text, { value: text, kind, isWord });
     index = undefined;
   };
@@ -63,33 +69,41 @@ export function createKnownValues(isProduct: (text: string) => boolean): KnownVa
       if (value.length >= SHORTEST.secret && /\d/.test(value)) add(value, 'secret', false);
     },
   };
-  const indexed = (): Map<string, readonly Known[]> => {
+  /** First characters → length of a value → the values. A place in a text is compared by length, however many values begin alike. */
+  const indexed = (): Index => {
     if (index) return index;
-    const byStart = new Map<string, Known[]>();
-    for (const item of known.values()) {
+    const made: Map<string, Map<number, Map<string, Known>>> = new Map();
+    // The longest first.
+    for (const item of [...known.values()].sort((left, right) => right.value.length - left.value.length)) {
       // Some SKUs name a product.
       if (item.kind === 'serial number' && isProduct(item.value)) continue;
-      const start = item.value.slice(0, START).toLowerCase();
-      const others = byStart.get(start);
-      if (others) others.push(item);
-      else byStart.set(start, [item]);
+      const start = inSmallLetters(item.value.slice(0, START));
+      const byLength = made.get(start) ?? new Map<number, Map<string, Known>>();
+      const values = byLength.get(item.value.length) ?? new Map<string, Known>();
+      made.set(start, byLength.set(item.value.length, values.set(item.value, item)));
     }
-    for (const items of byStart.values()) items.sort((left, right) => right.value.length - left.value.length);
-    return (index = byStart);
+    return (index = made);
   };
   return {
     note: (kind, value) => kind && NOTES[kind]?.(value.trim()),
     has: (value) => known.has(value),
     replaceIn: (text, isName, replacement) => {
       if (text.length < START) return text;
-      const [small, byStart] = [text.toLowerCase(), indexed()];
-      const isAt = ({ value, kind, isWord }: Known, at: number): boolean => {
-        if (!(kind === 'secret' ? text : small).startsWith(value, at) || (isWord && isName && /^[a-z]+$/i.test(value))) return false;
+      const [small, byStart] = [inSmallLetters(text), indexed()];
+      const isThere = ({ value, isWord }: Known, at: number): boolean => {
+        if (isWord && isName && /^[a-z]+$/i.test(value)) return false;
         return !isWord || !(/[a-z0-9]/i.test(text[at - 1] ?? '') || /[a-z0-9]/i.test(text[at + value.length] ?? ''));
+      };
+      const findAt = (at: number): Known | undefined => {
+        for (const [length, values] of byStart.get(small.slice(at, at + START)) ?? []) {
+          const item = values.get(text.slice(at, at + length)) ?? values.get(small.slice(at, at + length));
+          if (item && isThere(item, at)) return item;
+        }
+        return undefined;
       };
       let [result, from] = ['', 0];
       for (let at = 0; at + START <= text.length; at++) {
-        const found = byStart.get(small.slice(at, at + START))?.find((item) => isAt(item, at));
+        const found = findAt(at);
         if (!found) continue;
         const end = at + found.value.length;
         result += text.slice(from, at) + replacement(found.kind, text.slice(at, end));

@@ -19,7 +19,7 @@ interface About {
   readonly key: Buffer;
 }
 
-/** @internal */
+/** Rewrites what was walked, in memory. */
 export function recordingOf({ resources, complete }: Walked, { target, program, recorded, key }: About): Recording {
   const { username, password, address } = target;
   const given = [

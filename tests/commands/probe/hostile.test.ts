@@ -50,7 +50,10 @@ it.each([401, 403, 400])('a login that is refused with %i is tried once', async 
 it('a wrong password of basic authentication is sent once', async () => {
   let logins = 0;
   const service = await testService((request, response) => {
-    if (request.url!.replace(/\/$/, '') === ROOT) return send(response, 200, { Systems: link(`${ROOT}/Systems`) });
+    if (request.url!.replace(/\/$/, '') === ROOT) {
+      send(response, 200, { Systems: link(`${ROOT}/Systems`) });
+      return;
+    }
     if (request.headers.authorization !== undefined) logins++;
     send(response, 401, {});
   });
@@ -79,7 +82,7 @@ it('gigantic bodies end the reading, not the probe', async () => {
   const service = await testService((request, response) => {
     const path = request.url!.replace(/\/$/, '');
     const body = (system() as Readonly<Record<string, unknown>>)[path];
-    if (body) send(response, 200, { ...(body as object), Bios: link(`${ROOT}/large`), SecureBoot: link(`${ROOT}/large`) });
+    if (body) send(response, 200, { ...body, Bios: link(`${ROOT}/large`), SecureBoot: link(`${ROOT}/large`) });
     else response.writeHead(200).end(large);
   });
   const { report } = await probeRedfish(pool, target(service), undefined, surroundings());
@@ -93,7 +96,10 @@ it('gigantic bodies end the reading, not the probe', async () => {
 it('a slow drip ends with the time for the probe', async () => {
   const stop = new AbortController();
   const service = await testService((request, response) => {
-    if (request.url!.replace(/\/$/, '') === ROOT) return send(response, 200, { Systems: link(`${ROOT}/Systems`) });
+    if (request.url!.replace(/\/$/, '') === ROOT) {
+      send(response, 200, { Systems: link(`${ROOT}/Systems`) });
+      return;
+    }
     response.writeHead(200).write('{');
     setImmediate(() => stop.abort(new Error('late')));
   });
@@ -133,7 +139,7 @@ it('what controls a terminal, and the password that comes back, are not in the o
   const about = { target: target(service), program: '1', recorded: new Date().toISOString(), key: randomBytes(32) };
   const texts = [reportText(report), JSON.stringify(report), recordingOf(walked, about).text];
   for (const text of texts) expect(text).not.toContain(PASSWORD);
-  expect(texts[0]).not.toMatch(/[\u001b\u202e\r]/u);
+  for (const character of ['\u001b', '\u202e', '\r']) expect(texts[0]).not.toContain(character);
   expect(report.machine['model']).toContain('******');
 });
 

@@ -1,5 +1,6 @@
 /** What recordings replace: by the names of properties, and by what values look like. */
 import { createReplacer } from '../../../commands/probe/replace';
+import { cpuMsOf } from '../../support/cpu-time';
 
 const replacer = (bodies: readonly unknown[], more: Partial<Parameters<typeof createReplacer>[0]> = {}) => {
   const made = createReplacer({ key: Buffer.alloc(32, 7), secrets: [], accounts: [], hosts: [], ...more });
@@ -92,4 +93,15 @@ it('replaces the password and the account of the login wherever they stand, also
 
 it('a SKU that is the name of a product stays, since drivers tell machines by it', () => {
   expect(rewritten({ Model: '7Z23CTO1WW', SKU: '7Z23CTO1WW' })).toEqual({ Model: '7Z23CTO1WW', SKU: '7Z23CTO1WW' });
+});
+
+it('finds a serial number behind characters whose small letters are longer', () => {
+  const made = replacer([{ SerialNumber: 'CN7016363A008U' }]);
+  expect(made.text('\u0130\u0130 drive-CN7016363A008U')).not.toContain('CN7016363A008U');
+});
+
+it('takes time in proportion to the text, however many values begin alike', async () => {
+  const made = replacer([{ Members: Array.from({ length: 40_000 }, (_, index) => ({ SerialNumber: `AAAA${index}` })) }]);
+  // A comparison of each place with each value would take minutes.
+  expect(await cpuMsOf(() => made.text('A '.repeat(10) + 'A'.repeat(1 << 20)), 20_000)).toBeLessThan(20_000);
 });
