@@ -21,7 +21,7 @@ import {
   type RedfishResource,
 } from '../../wire/redfish';
 import { missing, ok, unknown, wrong, ProbeEnd, type Check, type Outcome } from './check';
-import type { ProbedService } from './service';
+import { redfishOutcome, type ProbedService } from './service';
 
 export interface ProbedMachine extends ProbedService {
   readonly root: RedfishResource;
@@ -44,7 +44,7 @@ export async function probedMachine(
   const root = await readResource(ask, rootPath(target));
   const found = linkOf(member(root.body, 'Systems'));
   const systems = found === undefined ? [] : await memberPaths(ask, found).catch(notFatal([]));
-  const path = systemId ?? systems[0];
+  const path = systemId?.replace(/^(?!\/)/, '/') ?? systems[0];
   const system = path === undefined ? undefined : await readResource(ask, path).catch(notFatal(undefined));
   const managers = system ? await managersOf({ ...system, ask, target }).catch(notFatal([])) : [];
   const all = managers.length > 0 ? managers : ((await linkedCollection(ask, root, 'Managers').catch(notFatal([]))) ?? []);
@@ -58,6 +58,10 @@ const notFatal =
     throw error;
   };
 
+const redfishError = (error: unknown): RedfishError => {
+  if (error instanceof RedfishError) return error;
+  throw error;
+};
 const systemOf = ({ system }: ProbedMachine): RedfishResource => {
   if (system) return system;
   throw new RedfishError('protocol', 'There is no system to ask.');
@@ -306,13 +310,12 @@ export const REDFISH_CHECKS: readonly Check<ProbedMachine>[] = [
     name: 'login',
     neededFor: ['everything'],
     run: async ({ ask, root, login, target }) => {
-      const protectedLink = linkOf(member(root.body, 'Systems'));
-      if (protectedLink !== undefined)
-        await ask('GET', protectedLink).catch((error: unknown) => {
-          if (target.username === undefined && isStatus(error, 401, 403))
-            throw new ProbeEnd(wrong('The service wants a login.', 'Name the account by --username.'));
-          if (!isStatus(error)) throw error;
-        });
+      const link = linkOf(member(root.body, 'Systems'));
+      const error = link === undefined ? undefined : await ask('GET', link).then(() => undefined, redfishError);
+      if (isStatus(error, 401, 403)) {
+        if (target.username === undefined) throw new ProbeEnd(wrong('The service wants a login.', 'Name the account by --username.'));
+        throw new ProbeEnd(redfishOutcome(error)!);
+      }
       return login === 'none'
         ? ok('The service answers without a login.')
         : ok(login === 'session' ? 'By a session, which is ended again.' : 'By basic authentication.');

@@ -63,6 +63,19 @@ it('a wrong password of basic authentication is sent once', async () => {
   expect(logins).toBe(1);
 });
 
+it.each([
+  ['Base.1.8.PasswordChangeRequired', /wants a new password/],
+  ['Base.1.8.InsufficientPrivilege', /role of an administrator/],
+])('an account that may read nothing (%s) is said once', async (id, todo) => {
+  const service = await testService((request, response) => {
+    if (request.url!.replace(/\/$/, '') === ROOT) send(response, 200, { Systems: link(`${ROOT}/Systems`) });
+    else send(response, 403, { error: { '@Message.ExtendedInfo': [{ MessageId: id, Message: 'No.' }] } });
+  });
+  const { report } = await probeRedfish(pool, target(service), undefined, surroundings());
+  await service.close();
+  expect(report.findings).toMatchObject([{ check: 'login', result: 'wrong', todo: expect.stringMatching(todo) as string }]);
+});
+
 it('a service that links on for ever ends at the limits', async () => {
   const service = await testService((request, response) => {
     const path = request.url!.replace(/\/$/, '');
