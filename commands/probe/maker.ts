@@ -5,14 +5,10 @@ import { member, textOf, type RedfishResource } from '../../wire/redfish';
 import { isObject } from '../../model/json';
 
 interface Maker {
-  readonly manufacturer: string | undefined;
-  readonly model: string | undefined;
-  readonly product: string | undefined;
-  readonly bmc: string | undefined;
-  readonly bios: string | undefined;
-  readonly redfish: string | undefined;
-  /** `iDRAC 9`, `iLO 5` and the like; undefined: not known. */
-  readonly generation: string | undefined;
+  /** Name → what the service tells; null: nothing. */
+  readonly machine: Readonly<Record<'manufacturer' | 'model' | 'product' | 'bmc' | 'bios' | 'redfish' | 'generation', string | null>>;
+  /** What the driver does differently for it, one sentence each. */
+  readonly quirks: readonly string[];
 }
 
 /** Dell: the manager's model → the generation of its iDRAC. Later models are 17G. */
@@ -35,19 +31,6 @@ const oemKey = (root: unknown): string | undefined => {
   return isObject(oem) ? Object.keys(oem).find((key) => /^[A-Za-z]\w{1,40}$/.test(key)) : undefined;
 };
 
-export function makerOf(root: unknown, system: RedfishResource | undefined, manager: RedfishResource | undefined): Maker {
-  const [machine, bmc] = [system?.body, manager?.body];
-  return {
-    manufacturer: textOf(member(machine, 'Manufacturer')) ?? textOf(member(root, 'Vendor')) ?? oemKey(root),
-    model: textOf(member(machine, 'Model')),
-    product: textOf(member(root, 'Product')) ?? textOf(member(bmc, 'Model')),
-    bmc: textOf(member(bmc, 'FirmwareVersion')),
-    bios: textOf(member(machine, 'BiosVersion')),
-    redfish: textOf(member(root, 'RedfishVersion')),
-    generation: GENERATIONS.map((generation) => generation(bmc, root)).find((found) => found !== undefined),
-  };
-}
-
 /** A switch of the driver → what it means for operators. */
 const QUIRKS: Readonly<Record<string, string>> = {
   wholeBoot: 'Boot mode, persistence and device are sent together, since the service takes no single one.',
@@ -55,8 +38,21 @@ const QUIRKS: Readonly<Record<string, string>> = {
   forgetsMode: 'The boot mode is set again after each boot device, since the service forgets it.',
   usbCd: 'A virtual CD is booted as UsbCd where the service offers it.',
 };
-/** What the driver does differently for this maker. It reads the vendor in the node's properties, which inspection fills. */
-export function quirkTexts({ manufacturer }: Maker): readonly string[] {
-  const node = { properties: { vendor: manufacturer ?? '' } } as unknown as NodeRecord;
-  return Object.entries(quirksOf(node)).flatMap(([name, value]) => (value === undefined ? [] : (QUIRKS[name] ?? name)));
+/** The driver reads the vendor in the node's properties, which inspection fills. */
+const quirkTexts = (vendor: string | null): readonly string[] =>
+  Object.keys(quirksOf({ properties: { vendor: vendor ?? '' } } as unknown as NodeRecord)).map((name) => QUIRKS[name] ?? name);
+
+export function makerOf(root: unknown, system: RedfishResource | undefined, manager: RedfishResource | undefined): Maker {
+  const [own, bmc] = [system?.body, manager?.body];
+  const manufacturer = textOf(member(own, 'Manufacturer')) ?? textOf(member(root, 'Vendor')) ?? oemKey(root) ?? null;
+  const machine = {
+    manufacturer,
+    model: textOf(member(own, 'Model')) ?? null,
+    product: textOf(member(root, 'Product')) ?? textOf(member(bmc, 'Model')) ?? null,
+    bmc: textOf(member(bmc, 'FirmwareVersion')) ?? null,
+    bios: textOf(member(own, 'BiosVersion')) ?? null,
+    redfish: textOf(member(root, 'RedfishVersion')) ?? null,
+    generation: GENERATIONS.map((generation) => generation(bmc, root)).find((found) => found !== undefined) ?? null,
+  };
+  return { machine, quirks: quirkTexts(manufacturer) };
 }

@@ -4,7 +4,7 @@ import type { IpmiPool, IpmiTarget } from '../../wire/ipmi/client';
 import type { RedfishPool, RedfishTarget } from '../../wire/redfish';
 import { ProbeEnd, runChecks, type Finding, type ProbeReport } from './check';
 import { ipmiMachine, ipmiOutcome, IPMI_CHECKS, probedIpmi } from './ipmi-checks';
-import { makerOf, quirkTexts } from './maker';
+import { makerOf } from './maker';
 import { probedMachine, REDFISH_CHECKS, type ProbedMachine } from './redfish-checks';
 import { connectionEnd, openService, redfishOutcome, type ProbedService } from './service';
 import { withoutSecrets } from './report';
@@ -49,10 +49,7 @@ export async function probeRedfish(
     const machine: ProbedMachine = await probedMachine(service, systemId, { log, now });
     const findings = await runChecks(REDFISH_CHECKS, machine, { signal, explain: redfishOutcome, progress });
     const maker = makerOf(machine.root.body, machine.system, machine.managers[0]);
-    const told = Object.fromEntries(Object.entries(maker).map(([name, value]) => [name, value ?? null])) as Readonly<
-      Record<string, string | null>
-    >;
-    return { report: masked({ bmc, protocol: 'redfish', machine: told, quirks: quirkTexts(maker), findings }), service };
+    return { report: masked({ bmc, protocol: 'redfish', ...maker, findings }), service };
   } catch (error) {
     const end = error instanceof ProbeEnd ? error : connectionEnd(error);
     const late = signal.aborted
