@@ -93,7 +93,10 @@ function urlParts(url: string) {
 /** What is learned of a service before it is rewritten. */
 function createFacts() {
   const [products, versions, addresses] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  const known = createKnownValues((text) => products.has(text));
+  const serials = new Set<string>();
+  /** A SKU may name a product. A serial number does not, wherever else a service writes it. */
+  const isProduct = (text: string): boolean => products.has(text) && !serials.has(text);
+  const known = createKnownValues(isProduct);
   const learn = (value: unknown, name = ''): void => {
     if (Array.isArray(value)) for (const item of value) learn(item, name);
     else if (isObject(value)) for (const [below, item] of Object.entries(value)) learn(item, below);
@@ -105,10 +108,11 @@ function createFacts() {
     const account = ACCOUNT_LINK.exec(value)?.[1];
     if (account !== undefined) known.note('account', account);
     const kind = kindOf(name);
+    if (kind === 'serial number' && !/^sku$/i.test(name)) serials.add(value.trim().toLowerCase());
     if (kind === 'IP address') addresses.add(value);
     known.note(kind, value);
   };
-  return { products, versions, addresses, known, learn };
+  return { isProduct, versions, addresses, known, learn };
 }
 
 /** Replaces single values of a kind. */
@@ -189,7 +193,7 @@ export function createReplacer({ key, secrets, accounts, hosts }: Options): Repl
     if (kind === 'IP address')
       return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+\.?$/i.test(trimmed) && /[a-z]/i.test(trimmed) ? host(trimmed) : rewritten(value);
     if (kind === 'serial number')
-      return facts.products.has(trimmed.toLowerCase()) ? value : value.replace(trimmed, () => replacements.of(kind, trimmed));
+      return facts.isProduct(trimmed.toLowerCase()) ? value : value.replace(trimmed, () => replacements.of(kind, trimmed));
     if (GENERIC.has(trimmed.toLowerCase())) return value;
     return kind === 'host name' ? host(trimmed) : replacements.of(kind, value);
   };

@@ -95,6 +95,12 @@ it('a SKU that is the name of a product stays, since drivers tell machines by it
   expect(rewritten({ Model: '7Z23CTO1WW', SKU: '7Z23CTO1WW' })).toEqual({ Model: '7Z23CTO1WW', SKU: '7Z23CTO1WW' });
 });
 
+it('a serial number that a service also gives as the number of a part has a replacement', () => {
+  expect(JSON.stringify(rewritten({ SerialNumber: 'PZWYR0ARHH106G', PartNumber: 'PZWYR0ARHH106G', SKU: 'PZWYR0ARHH106G' }))).not.toContain(
+    'PZWYR0',
+  );
+});
+
 it('finds a serial number behind characters whose small letters are longer', () => {
   const made = replacer([{ SerialNumber: 'CN7016363A008U' }]);
   expect(made.text('\u0130\u0130 drive-CN7016363A008U')).not.toContain('CN7016363A008U');
