@@ -67,9 +67,15 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   'policy sample': ['bloomery policy sample > policy.yaml'],
   'policy validate': ['bloomery policy validate policy.yaml'],
+  probe: [
+    'bloomery probe https://10.0.0.1 --username admin --ca bmcs.pem',
+    'bloomery probe https://10.0.0.1 --username admin --password-file bmc.password --record machine.jsonl',
+    'bloomery probe ipmi://10.0.0.1 --username admin --json',
+  ],
   simulate: [
     'bloomery simulate --machines 20 --register http://127.0.0.1:6385',
     'bloomery simulate --machines 2 --bmcs ipmi --faults latency=300,loss=0.2',
+    'bloomery simulate --tree machine.jsonl --redfish 20000',
   ],
   'simulate control': ['bloomery simulate control', 'bloomery simulate control sim-0 hang', 'bloomery simulate control sim-0 --power off'],
   demo: ['bloomery demo', 'bloomery demo -- --keep --port 6385'],

@@ -17,6 +17,11 @@ export const printJsonLine = (value: unknown): void => print(JSON.stringify(valu
 /** To standard error, because standard output is for results. */
 export const printError = (text: string): void => write(process.stderr, printableText(text));
 
+/** Shows what is being done, in one line that the next one replaces, if standard error is a terminal. An empty text removes the line. */
+export const printProgress = (text: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`);
+};
+
 /** Runs the work of a command. An error becomes one line, and the exit status 2. */
 export async function reported(work: () => Promise<void>): Promise<void> {
   try {

@@ -20,6 +20,7 @@ import { addOutOfServiceCommand } from './nodes/out-of-service';
 import { addPolicyCommands } from './policy';
 import { addServeCommand } from './serve';
 import { namingDatabaseUrl } from './setup';
+import { addProbeCommand } from './probe/probe';
 import { addSimulateCommand } from './simulate';
 import { addResidentCommands } from './resident';
 import { addTokenCommands } from './token';
@@ -48,6 +49,7 @@ const COMMANDS: readonly ((program: Command) => void)[] = [
   addHealthCommand,
   addConsoleCommands,
   addPolicyCommands,
+  addProbeCommand,
   addSimulateCommand,
   addDemoCommand,
   addManualCommands,

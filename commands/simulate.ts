@@ -25,6 +25,7 @@ import type { PersonalityName } from '../simulator/redfish/makers/personalities'
 import { endpoint } from './endpoint';
 import { findBootUrl, registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
+import { simulateTrees } from './simulate-tree';
 import { printError, printJsonLine } from './output';
 import { isLoopback } from '../model/idents';
 
@@ -102,6 +103,7 @@ interface Arguments {
   readonly faults: readonly string[];
   readonly personality: readonly PersonalityName[];
   readonly habits: readonly HabitName[];
+  readonly tree: readonly string[];
   readonly control: string;
   readonly register?: string | true;
   readonly resources?: string;
@@ -155,6 +157,7 @@ async function findBootUrlOf(base: string, configFiles: readonly string[], signa
 }
 
 async function simulate(given: Arguments): Promise<void> {
+  if (given.tree.length > 0) return simulateTrees(given, Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]));
   const began = performance.now();
   const { host, json } = given;
   const count = Math.max(given.machines, given.qemu);
@@ -294,6 +297,11 @@ export function addSimulateCommand(program: Command): void {
     )
     .addOption(
       new Option('--habits <names>', 'single habits of makers that all BMCs have (see below)').argParser(parseHabits).default([], 'none'),
+    )
+    .addOption(
+      new Option('--tree <file>', 'serve a file of `bloomery probe --record` as a Redfish BMC, instead of machines; may be repeated')
+        .argParser(gather)
+        .default([], 'none'),
     )
     .option('--control <place>', 'loopback address for `bloomery simulate control`; "no" disables it', String(CONTROL_PORT))
     .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)

@@ -159,6 +159,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'commands/nodes',
     'commands/disks',
     'commands/metal3',
+    'commands/probe',
     'config/documents',
     'config/ini',
     'config/load',
@@ -174,6 +175,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'simulator/bmc',
     'simulator/fleet',
     'simulator/qemu',
+    'simulator/recorded',
     'simulator/redfish/makers',
     'store/backup',
     'store/embedded',
@@ -185,6 +187,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/http/paused-responses',
     'wire/keystone',
     'wire/http/proxy-protocol',
+    'wire/redfish/recorded-tree',
   ],
   'commands/check': [
     'boot/boot-templates',
@@ -221,6 +224,16 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'model',
     'server',
     'wire/http/proxy-protocol',
+  ],
+  'commands/probe': [
+    'commands/output',
+    'drivers/redfish',
+    'model',
+    'server/version',
+    'wire',
+    'wire/ipmi',
+    'wire/ipmi/records',
+    'wire/redfish',
   ],
   conductor: [
     'conductor/core',
@@ -698,6 +711,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/snapshot-files',
   ],
   'simulator/qemu': ['model', 'simulator/hardware', 'simulator/http', 'simulator/machine', 'wire'],
+  'simulator/recorded': ['model', 'simulator/http', 'simulator/redfish/protocol', 'wire/redfish'],
   'simulator/redfish': [
     'model',
     'simulator/background',

@@ -79,7 +79,6 @@ export const vendorName = (root: unknown, system: unknown): string | undefined =
 
 /**
  * @param node its properties.vendor overrides what the service says of the machine's maker
- * @internal
  */
 export function identityOf(node: Pick<NodeRecord, 'properties'>, root: unknown, system: unknown): Identity {
   const given = textOf(node.properties['vendor']);
@@ -105,7 +104,6 @@ const IDRACS: readonly (readonly [number, number])[] = [
 /**
  * Generation and version of the BMC.
  * @param root has the generation of iLO; undefined: not read
- * @internal
  */
 export function bmcFactsOf(manager: unknown, root: unknown): BmcFacts {
   const firmware = textOf(member(manager, 'FirmwareVersion'));

@@ -60,7 +60,7 @@ function fitsBmc({ generation, firmware }: Row, facts: BmcFacts | undefined): bo
   if (from === undefined && below === undefined) return true;
   return version !== undefined && !(from !== undefined && isBelow(version, from)) && (below === undefined || isBelow(version, below));
 }
-/** The quirks of the rows that fit. @internal */
+/** The quirks of the rows that fit. */
 export const quirksFor = (identity: Identity, facts: BmcFacts | undefined, rows: readonly Row[] = ROWS): Quirks =>
   Object.assign({}, ...rows.filter((row) => fitsService(row, identity) && fitsBmc(row, facts)).map(({ quirks }) => quirks)) as Quirks;
 

@@ -19,7 +19,7 @@ const MAX_TIMEOUTS = 3;
 const isTimeout = ({ kind }: RedfishError): boolean => kind === 'unreachable' || kind === 'interrupted';
 
 /** @throws RedfishError from its functions, once the service has stopped answering */
-export function redfishReader({ clock, log }: Task, ask: SendRedfishRequest): RedfishReader {
+export function redfishReader({ clock, log }: Pick<Task, 'clock' | 'log'>, ask: SendRedfishRequest): RedfishReader {
   const responses = new Map<string, Promise<RedfishAnswer>>();
   const end = clock.now() + MAX_MINUTES * 60_000;
   let timeouts = 0;

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { probeIpmi } from '../../../commands/probe/run-probe';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
@@ -92,6 +93,14 @@ describe("our client with OpenIPMI's ipmi_sim", () => {
   // does as we do (below).
   it.each([0, 1, 2, 3, 6, 11])('opens a session with cipher suite %i', async (cipherSuite) => {
     expect((await ask(pool, { ...target, cipherSuites: [cipherSuite] }, COMMANDS.getDeviceId))[4]).toBe(2);
+  });
+  it('is probed by `bloomery probe` without a change', async () => {
+    const [acts, setting] = [behind.acts.length, behind.setting];
+    const about = { signal: new AbortController().signal, now: () => Date.now(), log: silentLog, progress: () => {} };
+    const { findings } = await probeIpmi(pool, target, about);
+    const results = Object.fromEntries(findings.map(({ check, result }) => [check, result]));
+    expect(results).toMatchObject({ login: 'ok', power: 'ok', 'network boot': 'ok', privilege: 'ok' });
+    expect([behind.acts.length, behind.setting]).toEqual([acts, setting]);
   });
   it('opens a session with IPMI 1.5, and names a wrong password', async () => {
     expect((await ask(pool, { ...target, version: '1.5' }, COMMANDS.getDeviceId))[4]).toBe(2);

@@ -8,9 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { recordingOf } from '../../../commands/probe/record';
+import { probeRedfish } from '../../../commands/probe/run-probe';
+import { walkService } from '../../../commands/probe/walk';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { redfishPower } from '../../../drivers/redfish/power';
 import type { Task } from '../../../drivers/interfaces';
+import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
@@ -145,6 +149,26 @@ describe('the Redfish driver, with one machine in the service,', () => {
     await redfishManagement.setBootDevice(task, device, persistent);
     // The emulator accepts Once, but shows Continuous.
     expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent: true });
+  });
+  it('is probed and recorded without a change, and its recording tells nothing of it', async () => {
+    const target = { address, username: 'admin', password: 'secret', authType: 'auto', verifyCa: certificate } as const;
+    const signal = new AbortController().signal;
+    const about = { signal, now: () => Date.now(), log: silentLog, progress: () => {} };
+    const before = await redfishManagement.getBootDevice(taskAt(address));
+    const { report, service } = await probeRedfish(pool, target, undefined, about);
+    const results = Object.fromEntries(report.findings.map(({ check, result }) => [check, result]));
+    expect(results).toMatchObject({ login: 'ok', system: 'ok', power: 'ok', 'network boot': 'ok', 'virtual media': 'ok' });
+    const walked = await walkService(service!, signal, () => {});
+    expect(await redfishManagement.getBootDevice(taskAt(address))).toEqual(before);
+    const recording = recordingOf(walked, { target, program: '1', recorded: new Date().toISOString(), key: randomBytes(32) });
+    expect(recording.resources).toBeGreaterThan(10);
+    expect(recording.text).not.toMatch(/86ff2e5e|127\.0\.0\.1:\d|secret/i);
+  });
+  it('tries a wrong password once', async () => {
+    const target = { address, username: 'admin', password: 'wrong-password', authType: 'auto', verifyCa: certificate } as const;
+    const about = { signal: new AbortController().signal, now: () => Date.now(), log: silentLog, progress: () => {} };
+    const { report } = await probeRedfish(pool, target, undefined, about);
+    expect(report.findings).toMatchObject([{ check: 'login', result: 'wrong' }]);
   });
   it('refuses the unsupported boot device bios', async () => {
     await expect(redfishManagement.setBootDevice(taskAt(address), 'bios', false)).rejects.toMatchObject({ status: 500 });
