@@ -122,6 +122,8 @@ export function bmcFactsOf(manager: unknown, root: unknown): BmcFacts {
 /** How long what a service says of itself is kept, in milliseconds: an update may change it. */
 const KEPT_MS = 600_000;
 const MAX_KEPT = 10_000;
+/** Characters of a root that is kept. Real ones have less than 10,000; a larger one is read each time. */
+const MAX_ROOT = 50_000;
 interface Kept {
   readonly root: unknown;
   readonly until: number;
@@ -142,7 +144,8 @@ async function rootOf(task: Task, { ask, target }: SystemView): Promise<unknown>
   });
   known.delete(target.address);
   if (known.size >= MAX_KEPT) known.delete(known.keys().next().value!);
-  if (root) known.set(target.address, { root: root.body, until: task.clock.now() + KEPT_MS });
+  if (root && JSON.stringify(root.body ?? null).length <= MAX_ROOT)
+    known.set(target.address, { root: root.body, until: task.clock.now() + KEPT_MS });
   return root?.body;
 }
 
