@@ -75,9 +75,9 @@ export const leadToArray =
 export async function installBiosLoader(host: RaidHost, disk: FoundDisk, rootUuid: string): Promise<string> {
   const device = await host.open(disk);
   try {
+    const files = grubFiles(host.tree);
     // GRUB starts with the BIOS' disk as its root.
     const { commands, to } = await leadToRoot(host, device, rootUuid, (partition) => `set root="$root,${partition}"`);
-    const files = grubFiles(host.tree);
     if (device.sectorSize !== SECTOR) throw new Error(`a BIOS does not start from disks whose sectors have ${device.sectorSize} bytes`);
     await writeLoader(device, { ...files, line: asLine(commands), guid: host.newUuid() });
     return `${to} by GRUB`;
