@@ -58,6 +58,15 @@ describe('collection', () => {
     ]);
     expect(asked.map(({ path }) => path)).toEqual(['/c', '/2', '/gone']);
   });
+  it('collection reads the last members only where the caller says how many', async () => {
+    const { ask, asked } = askOf({
+      '/c': { body: { Members: [link('/1'), link('/2'), link('/3')] } },
+      '/2': { body: 2 },
+      '/3': { body: 3 },
+    });
+    expect((await collection(ask, '/c', 2)).map(({ body }) => body)).toEqual([2, 3]);
+    expect(asked.map(({ path }) => path)).toEqual(['/c', '/2', '/3']);
+  });
   it('collection fails if a member fails', async () => {
     await expect(collection(askOf({ '/c': { body: { Members: [link('/1')] } }, '/1': { status: 500 } }).ask, '/c')).rejects.toMatchObject({
       status: 500,
