@@ -20,6 +20,14 @@ it.each<[string, string | undefined, object, object, string | undefined, readonl
   ['a maker under Oem (BULL)', undefined, {}, { Oem: { Manufacturer: 'BULL' } }, 'BULL', []],
   ['the operator against the service', 'Supermicro', { Vendor: 'AMI' }, made('GIGABYTE'), 'Supermicro', ['supermicro']],
   ['names within other words', undefined, {}, made('Dynamics of Miami Hpex Intelligent'), 'Dynamics of Miami Hpex Intelligent', []],
+  [
+    'a name of any length',
+    undefined,
+    { Vendor: `Dell ${'x'.repeat(100_000)}` },
+    {},
+    expect.stringMatching(/^Dell x.{194}$/) as string,
+    ['dell'],
+  ],
   ['nothing', undefined, {}, {}, undefined, []],
   ['values of other types', undefined, { Vendor: 5, Oem: 'x' }, { Manufacturer: {}, Oem: null }, undefined, []],
 ])('identityOf: %s', (_, vendor, root, system, name, makers) => {

@@ -223,6 +223,10 @@ describe('task', () => {
   ])('readTask reads %s', async (_, answer, expected) => {
     expect(await readTask(askOf({ '/monitor': answer }).ask, '/monitor')).toMatchObject(expected);
   });
+  it('readTask bounds a state of any length, which messages contain', async () => {
+    const { ask } = askOf({ '/monitor': { status: 202, body: { TaskState: 'x'.repeat(100_000) } } });
+    expect(await readTask(ask, '/monitor')).toMatchObject({ kind: 'running', state: 'x'.repeat(100) });
+  });
   it.each<[string, AskedOf, Partial<TaskProgress>]>([
     [
       'in its messages',
