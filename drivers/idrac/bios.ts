@@ -1,5 +1,5 @@
 /** BIOS settings of Dell machines: Redfish's, on an iDRAC whose job queue has none of its own that waits. */
-import { hasMessage, linkedCollection, member, textOf } from '../../wire/redfish';
+import { collection, hasMessage, linkOf, member, textOf, unlessStatus } from '../../wire/redfish';
 import { shortened } from '../../model/text';
 import type { BiosInterface } from '../interfaces';
 import { readTaskOrJob } from '../redfish/jobs';
@@ -11,6 +11,7 @@ import { callService, onManager } from './manager';
 const COMMITTED = 'SYS011';
 const BIOS_JOB = 'BIOSConfiguration';
 const WAITING: readonly unknown[] = ['Scheduled', 'New', 'ReadyForExecution'];
+/** The newest jobs, each of which may need a request. An iDRAC keeps 256. */
 const MAX_JOBS = 256;
 /** A job with this message stays as it is for ever ("initialization failure"). */
 const NEVER = /\bPR30$/;
@@ -19,9 +20,9 @@ export const idracBios: BiosInterface = biosBy({
   unblock: async (task, { ask }, error) => {
     if (!hasMessage(error, COMMITTED)) return false;
     return onManager(task, 'clear blocking jobs', async (manager) => {
-      const jobs = (await linkedCollection(ask, manager, 'Links', 'Oem', 'Dell', 'Jobs')) ?? [];
-      const blocking = jobs
-        .slice(-MAX_JOBS)
+      const place = linkOf(member(manager.body, 'Links', 'Oem', 'Dell', 'Jobs'));
+      const jobs = place === undefined ? undefined : await unlessStatus(404, collection(ask, place, MAX_JOBS));
+      const blocking = (jobs ?? [])
         .filter(({ body }) => member(body, 'JobType') === BIOS_JOB && WAITING.includes(member(body, 'JobState')))
         .flatMap(({ body }) => textOf(member(body, 'Id')) ?? []);
       for (const job of blocking) {

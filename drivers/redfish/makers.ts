@@ -3,6 +3,7 @@
  * manager and the system. Sources of the rules: libredfish, check_redfish and Ansible's community.general (facts only).
  */
 import type { NodeRecord } from '../../model/records';
+import { shortened } from '../../model/text';
 import { RedfishError, listOf, member, readResource, rootPath, textOf, type RedfishResource } from '../../wire/redfish';
 import type { Task } from '../interfaces';
 import { managersOf } from './managers';
@@ -71,11 +72,16 @@ const keysOf = (value: unknown): readonly string[] =>
  * The name of the maker: Vendor of the service root, otherwise the system's Manufacturer, which some hide under Oem; otherwise the first key of
  * the root's Oem.
  */
-export const vendorName = (root: unknown, system: unknown): string | undefined =>
-  textOf(member(root, 'Vendor')) ??
-  textOf(member(system, 'Manufacturer')) ??
-  textOf(member(system, 'Oem', 'Manufacturer')) ??
-  keysOf(member(root, 'Oem'))[0];
+export function vendorName(root: unknown, system: unknown): string | undefined {
+  const name =
+    textOf(member(root, 'Vendor')) ??
+    textOf(member(system, 'Manufacturer')) ??
+    textOf(member(system, 'Oem', 'Manufacturer')) ??
+    keysOf(member(root, 'Oem'))[0];
+  return name && shortened(name, MAX_NAME);
+}
+/** Characters of a maker's name, which messages and the node's properties contain. */
+const MAX_NAME = 200;
 
 /**
  * @param node its properties.vendor overrides what the service says of the machine's maker
@@ -120,6 +126,8 @@ export function bmcFactsOf(manager: unknown, root: unknown): BmcFacts {
 /** How long what a service says of itself is kept, in milliseconds: an update may change it. */
 const KEPT_MS = 600_000;
 const MAX_KEPT = 10_000;
+/** Characters of a root that is kept. Real ones have less than 10,000; a larger one is read each time. */
+const MAX_ROOT = 50_000;
 interface Kept {
   readonly root: unknown;
   readonly until: number;
@@ -140,7 +148,8 @@ async function rootOf(task: Task, { ask, target }: SystemView): Promise<unknown>
   });
   known.delete(target.address);
   if (known.size >= MAX_KEPT) known.delete(known.keys().next().value!);
-  if (root) known.set(target.address, { root: root.body, until: task.clock.now() + KEPT_MS });
+  if (root && JSON.stringify(root.body ?? null).length <= MAX_ROOT)
+    known.set(target.address, { root: root.body, until: task.clock.now() + KEPT_MS });
   return root?.body;
 }
 

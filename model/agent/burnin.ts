@@ -99,10 +99,15 @@ function memoryIn(value: unknown): MemoryBurnIn['memory'] | undefined {
 }
 /** The values that oslo.utils takes for a truth value, which clients of the command line send as texts. */
 const FLAGS: Readonly<Record<string, boolean>> = { true: true, false: false, '1': true, '0': false, yes: true, no: false };
-const flagIn = (value: unknown): boolean | undefined => FLAGS[String(value).toLowerCase()];
-/** Absolute, without `..`, in an ordinary alphabet: the path may be a word of a program's command line. */
+function flagIn(value: unknown): boolean | undefined {
+  const name = String(value).toLowerCase();
+  return Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+}
+/** Absolute, without `.` and `..`, in an ordinary alphabet: the path may be a word of a program's command line. */
+const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+-]{1,64}){1,16}$/;
+/** Not one of devices or of the kernel: a result must not overwrite a disk. */
 const isFile = (value: unknown): value is string =>
-  typeof value === 'string' && /^(?:\/[\w.+-]{1,64}){1,16}$/.test(value) && !/\/\.{1,2}(?:\/|$)/.test(value);
+  typeof value === 'string' && PATH.test(value) && !/^\/(?:dev|proc|sys)(?:\/|$)/.test(value);
 const HOST = /^(?!-)[A-Za-z0-9.:_%-]{1,253}$/;
 
 const DAY = 86_400;
@@ -174,7 +179,7 @@ export function readGpuBurnIn(info: JsonObject): GpuBurnIn {
   const { count, seconds, given, text } = reader(info);
   const memory = (value: unknown): string | undefined => (/^\d{1,9}%?$/.test(String(value)) ? String(value) : undefined);
   return {
-    folder: text('agent_burnin_gpu_install_dir', '/opt/gpu-burn', /^(?:\/[\w.+-]{1,64}){1,16}$/, 'the path of a folder'),
+    folder: text('agent_burnin_gpu_install_dir', '/opt/gpu-burn', PATH, 'the path of a folder'),
     seconds: seconds('agent_burnin_gpu_timeout', DAY, 1),
     memory: given('agent_burnin_gpu_memory', '95%', memory, 'a part of the memory or MB, as 95% or 4096'),
     count: count('agent_burnin_gpu_count', 0, MAX_WORKERS),

@@ -26,7 +26,9 @@ export const INJECT_FILES_ARGSINFO = {
 } as const;
 
 const MEMBERS = new Set(['path', 'partition', 'content', 'deleted', 'mode', 'dirmode', 'owner', 'group']);
-const NUMBERS = ['owner', 'group', 'mode', 'dirmode'] as const;
+/** The largest: those of chmod(2), and of chown(2), for which all bits mean `unchanged`. */
+const [MAX_MODE, MAX_ID] = [0o7777, 2 ** 32 - 2];
+const NUMBERS = { owner: MAX_ID, group: MAX_ID, mode: MAX_MODE, dirmode: MAX_MODE } as const;
 const MAX_FILES = 1000;
 const MAX_PATH = 4096;
 /** A device, a number, or a label or UUID as mount(8) takes it. */
@@ -37,6 +39,7 @@ const typeOf = (value: unknown): string => {
   if (Array.isArray(value)) return 'list';
   return { string: 'str', number: 'int', boolean: 'bool' }[typeof value as string] ?? 'dict';
 };
+const isIn = (value: unknown, most: number): boolean => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= most;
 const refused = (details: string): AgentError => new AgentError('InvalidCommandParamsError', details);
 const shown = (file: JsonObject): string => shortened(JSON.stringify({ ...file, ...('content' in file ? { content: '…' } : {}) }), 200);
 
@@ -59,8 +62,11 @@ function complaintsAbout(file: unknown): readonly string[] {
     Boolean(content) && Boolean(deleted) && `content cannot be used with deleted in ${text}`,
     !deleted && typeof content !== 'string' && `expected a text as content in ${text}`,
     Boolean(partition) && !PARTITION.test(String(partition)) && `expected a number or a device as partition in ${text}`,
-    ...NUMBERS.map(
-      (name) => name in file && !(Number.isSafeInteger(file[name]) && (file[name] as number) >= 0) && `${name} must be a number in ${text}`,
+    ...Object.entries(NUMBERS).map(
+      ([name, most]) =>
+        name in file &&
+        !isIn(file[name], most) &&
+        `${name} must be a number in ${text}${isIn(file[name], Infinity) ? `, at most ${most}` : ''}`,
     ),
   ];
   return complaints.filter((complaint) => complaint !== false);

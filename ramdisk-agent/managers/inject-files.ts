@@ -3,7 +3,7 @@
  * belong to an instance, and must not lead into the ramdisk.
  */
 import { constants } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, open as openFile, rmdir, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, type FileHandle, mkdir, mkdtemp, open as openFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AgentError } from '../../model/agent/errors';
 import { filledUrl, type InjectedFile, readInjectedFiles } from '../../model/agent/inject-files';
@@ -45,7 +45,19 @@ async function* contentOf(machine: Machine, file: InjectedFile, verifies: boolea
   }
 }
 
-async function injectAt(machine: Machine, root: string, file: InjectedFile, verifies: boolean): Promise<void> {
+/** Throws an Error for what is no regular file: to open a FIFO of the instance without O_NONBLOCK would wait for ever. */
+async function openToReplace(path: string): Promise<FileHandle> {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const found = await stat(path).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    return undefined;
+  });
+  if (found && !found.isFile()) throw new Error('the path is there, and is no regular file');
+  return openFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o666);
+}
+
+/** @internal */
+export async function injectAt(machine: Machine, root: string, file: InjectedFile, verifies: boolean): Promise<void> {
   const path = await resolved(root, file.path);
   if (path === undefined) throw new Error('the path has too many links');
   if (file.deleted) {
@@ -54,14 +66,21 @@ async function injectAt(machine: Machine, root: string, file: InjectedFile, veri
     });
     return;
   }
-  const made = await mkdir(dirname(path), { recursive: true });
-  if (made !== undefined && file.dirmode) await chmod(dirname(path), file.dirmode);
-  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  const target = await openFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
+  const content = contentOf(machine, file, verifies);
   try {
-    for await (const part of contentOf(machine, file, verifies)) await target.writeFile(part);
+    // A server that does not have the content leaves the file system as it is.
+    const first = await content.next();
+    const made = await mkdir(dirname(path), { recursive: true });
+    if (made !== undefined && file.dirmode) await chmod(dirname(path), file.dirmode);
+    const target = await openToReplace(path);
+    try {
+      if (!first.done) await target.writeFile(first.value);
+      for await (const part of content) await target.writeFile(part);
+    } finally {
+      await target.close();
+    }
   } finally {
-    await target.close();
+    await content.return(undefined);
   }
   if (file.mode) await chmod(path, file.mode);
   if (file.owner === undefined && file.group === undefined) return;

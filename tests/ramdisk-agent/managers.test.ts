@@ -1,5 +1,6 @@
 /** Hardware managers: those of the site, containers, whose step counts; boot entries of the firmware; files for instances. */
-import { existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../model/clock';
 import { filledUrl, readInjectedFiles } from '../../model/agent/inject-files';
@@ -9,6 +10,7 @@ import { commandsOf } from '../../ramdisk-agent/extensions';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { containerManager } from '../../ramdisk-agent/managers/containers';
 import { type HardwareManager, offeredSteps, type StepRow, type Support, winningSteps } from '../../ramdisk-agent/managers/manager';
+import { injectAt } from '../../ramdisk-agent/managers/inject-files';
 import { bootEntriesIn, cleanNvram, erasePstore } from '../../ramdisk-agent/managers/nvram';
 import { MANAGERS_FOLDER } from '../../ramdisk-agent/managers/operators';
 import { managersOf } from '../../ramdisk-agent/managers/registry';
@@ -280,6 +282,10 @@ describe('files for instances', () => {
     [[], [{ path: '/etc/', content: 'YQ==' }], 'directories not supported for '],
     [[], [{ ...good, deleted: true }], 'content cannot be used with deleted in '],
     [[], [{ ...good, mode: '0644' }], 'mode must be a number in '],
+    [[], [{ ...good, mode: 0o10000 }], 'at most 4095'],
+    [[], [{ ...good, dirmode: 2 ** 40 }], 'at most 4095'],
+    [[], [{ ...good, owner: 2 ** 32 - 1 }], 'at most 4294967294'],
+    [[], [{ ...good, group: -1 }], 'group must be a number in '],
     [[], [{ path: '/etc/../../x', content: 'YQ==' }], 'the path must not have .. in '],
     [[], [{ ...good, partition: '; rm' }], 'expected a number or a device as partition in '],
   ])('%j and %j are refused', (own, given, text) => expect(() => readInjectedFiles(own, given)).toThrow(text));
@@ -290,6 +296,23 @@ describe('files for instances', () => {
     expect(filledUrl('http://h/{node[uuid]}/{node[extra][a]}/{ports[0][address]}/{{x}}', values)).toBe('http://h/u/7/m/{x}');
     expect(() => filledUrl('http://h/{node[secret]}', values)).toThrow('names node[secret], which is not there');
     expect(() => filledUrl('http://h/{node.__class__}', values)).toThrow('which is not there');
+  });
+  it('a FIFO of the instance is not opened, which would wait for a reader for ever', async () => {
+    const machine = machineOf({ 'etc/x': 'old' }, async () => '');
+    const fifo = join(machine.root, 'etc/fifo');
+    execFileSync('mkfifo', [fifo]);
+    for (const path of ['/etc/fifo', '/etc'])
+      await expect(injectAt(machine, machine.root, { ...good, path }, true)).rejects.toThrow('no regular file');
+    await injectAt(machine, machine.root, { ...good, mode: 0o600 }, true);
+    expect(readFileSync(join(machine.root, 'etc/x'), 'utf8')).toBe('a');
+    expect(statSync(join(machine.root, 'etc/x')).mode & 0o7777).toBe(0o600);
+  });
+  it('a server without the content leaves the file system as it is', async () => {
+    const machine = machineOf({ 'etc/x': 'old' }, async () => '');
+    for (const path of ['/etc/x', '/new/folder/y'])
+      await expect(injectAt(machine, machine.root, { path, content: 'http://127.0.0.1:1/x' }, true)).rejects.toThrow('ECONNREFUSED');
+    expect(readFileSync(join(machine.root, 'etc/x'), 'utf8')).toBe('old');
+    expect(existsSync(join(machine.root, 'new'))).toBe(false);
   });
   it('links of the instance stay in the instance', async () => {
     const root = fileTree({ 'etc/motd': 'x', 'var/run': '->/run' });

@@ -214,14 +214,20 @@ it('a reader that stops ends the connection, as do close and an abort', async ()
 
 it.each<[string, Partial<Request>, RegExp]>([
   ['a certificate that is not trusted', { url: 'secure' }, /self-signed certificate/],
+  ['a certificate of another name', { url: 'address' }, /IP: 127.0.0.1 is not in the cert's list/],
   ['no TLS', { url: 'plain as secure' }, /wrong version number|packet length too long/],
   ['no server', { url: 'http://127.0.0.1:1/' }, /ECONNREFUSED/],
   ['another protocol', { url: 'ftp://127.0.0.1/' }, /Unsupported protocol/],
   ['a header with a line end', { headers: { authorization: 'a\r\nb: c' } }, /Invalid character in header content/],
 ])('rejects %s', async (_, more, reason) => {
-  const urls: Readonly<Record<string, string>> = { secure: secureUrl, 'plain as secure': url.replace('http:', 'https:') };
+  const urls: Readonly<Record<string, string>> = {
+    secure: secureUrl,
+    address: secureUrl.replace('localhost', '127.0.0.1'),
+    'plain as secure': url.replace('http:', 'https:'),
+  };
   answer = (socket) => socket.end(head(0));
-  await expect(read({ ...more, url: urls[more.url ?? ''] ?? more.url ?? url })).rejects.toThrow(reason);
+  const trust = { insecure: false, ...(more.url === 'address' ? { ca } : {}) };
+  await expect(read({ trust, ...more, url: urls[more.url ?? ''] ?? more.url ?? url })).rejects.toThrow(reason);
 });
 
 it('accepts any certificate if told so, also for an address', async () => {

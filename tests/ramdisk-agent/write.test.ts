@@ -399,3 +399,54 @@ it('says which disk cannot be written, whatever fails: a write, or the flush bef
     });
   }
 });
+
+/** A generator of numbers from 0 to 1 that repeats itself (mulberry32). */
+function chances(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+it.each([1, 2, 3, 4])('memory that is used again changes no byte of the disk, whatever is slow or breaks off: seed %i', async (seed) => {
+  const chance = chances(seed);
+  const pause = async (): Promise<void> => {
+    for (let turns = Math.floor(chance() * 6); turns > 0; turns--) await new Promise((done) => setImmediate(done));
+  };
+  const large = Buffer.concat([disk, randomBytes(18 * MiB + 777)]);
+  let attempts = 0;
+  served['/large'] = (response) => {
+    const breaksAt = ++attempts < 4 ? chance() * large.length : Infinity;
+    if (chance() < 0.5) response.setHeader('content-length', large.length);
+    const send = async (): Promise<void> => {
+      for (let at = 0; at < large.length;) {
+        const length = Math.ceil(chance() * (chance() < 0.5 ? 3 * MiB : 70_000));
+        if (at + length >= breaksAt) return void response.destroy();
+        await new Promise((sent) => response.write(large.subarray(at, at + length), sent));
+        at += length;
+        await pause();
+      }
+      response.end();
+    };
+    void send();
+  };
+  const real = await fileDevice(32 * MiB);
+  let changed = 0;
+  const device: Device = {
+    ...real,
+    write: async (part, position) => {
+      const before = sha('sha1', Buffer.from(part));
+      await pause();
+      await real.write(part, position);
+      await pause();
+      if (sha('sha1', Buffer.from(part)) !== before) changed++;
+    },
+  };
+  const image = { urls: [`${url}/large`], os_hash_value: sha('sha256', large) };
+  const { result } = await write(image, { device, retries: 5 }, 32 * MiB);
+  await result;
+  expect([attempts, changed]).toEqual([4, 0]);
+  expect((await real.read(0, large.length)).equals(large)).toBe(true);
+});

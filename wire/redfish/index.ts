@@ -1,6 +1,6 @@
 /** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
-export { RedfishError, hasMessage, isStatus, messagesOf } from './errors';
+export { RedfishError, hasMessage, isStatus, messagesOf, unlessStatus } from './errors';
 export { patchKept, unkeptError, type Unkept } from './kept';
 export { linkKey, linkOf, listOf, member, numberOf, textOf, textsOf } from './json';
 export {

@@ -81,10 +81,13 @@ async function membersOf(ask: SendRedfishRequest, path: string): Promise<Readonl
 export const memberPaths = async (ask: SendRedfishRequest, path: string): Promise<readonly string[]> => [
   ...(await membersOf(ask, path)).keys(),
 ];
-/** Reads the members of a collection on all pages, one after another. Members that do not exist are left out. */
-export async function collection(ask: SendRedfishRequest, path: string): Promise<readonly RedfishResource[]> {
+/**
+ * Reads the members of a collection on all pages, one after another. Members that do not exist are left out.
+ * @param most only the last ones, so many. Default: all
+ */
+export async function collection(ask: SendRedfishRequest, path: string, most = MAX_MEMBERS): Promise<readonly RedfishResource[]> {
   const found: RedfishResource[] = [];
-  for (const [link, body] of await membersOf(ask, path)) {
+  for (const [link, body] of [...(await membersOf(ask, path))].slice(-most)) {
     const expanded = body === undefined ? undefined : { path: link, body, etag: textOf(member(body, '@odata.etag')) };
     const resource = expanded ?? (await unlessStatus(404, readResource(ask, link)));
     if (resource) found.push(resource);

@@ -57,13 +57,15 @@ interface TaskProgress {
 }
 
 const MAX_CHARACTERS = 1000;
+/** Characters of a state that is none of the tables. */
+const MAX_STATE = 100;
 const lookUp = <T>(table: Readonly<Record<string, T>>, key: string | undefined): T | undefined =>
   key !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 /** @param status of the response: a monitor answers 202 while the operation runs, and then with the operation's own status */
 function progressOf(answer: RedfishAnswer): TaskProgress {
   const { status, headers, body } = answer;
   const [taskState, jobState] = [textOf(member(body, 'TaskState')), textOf(member(body, 'JobState'))];
-  const state = taskState ?? jobState;
+  const state = (taskState ?? jobState)?.slice(0, MAX_STATE);
   const known = taskState === undefined ? lookUp(JOB_ENDS, jobState) : lookUp(STATES, taskState);
   const bad = known === 'done' && member(body, 'TaskStatus') === 'Critical';
   const percent = member(body, 'PercentComplete');

@@ -155,12 +155,15 @@ export function retryAfter(value: string | undefined, now: number): number | und
 
 /** What a path has no place for; services write some of it into their links. */
 const UNESCAPED = /[^\x21-\x7e]/gu;
+/** Characters of a link. Messages name it. */
+const MAX_LINK = 2000;
 /** Links come from the service. They must not send the credentials to another host. Some are URLs of the service itself. */
 function checkedPath(link: string, origin: string): string {
   const { hostname } = new URL(origin);
   const own = /^https?:/i.test(link) && URL.canParse(link) && new URL(link).hostname === hostname;
   const path = own ? `${new URL(link).pathname}${new URL(link).search}` : link.trim();
-  if (/^\/(?!\/)\P{Cc}*$/u.test(path) && !/\p{Surrogate}/u.test(path)) return path.replace(UNESCAPED, encodeURIComponent);
+  if (path.length <= MAX_LINK && /^\/(?!\/)\P{Cc}*$/u.test(path) && !/\p{Surrogate}/u.test(path))
+    return path.replace(UNESCAPED, encodeURIComponent);
   throw new RedfishError('protocol', `${origin} gave a link that is not a path: ${link.slice(0, 200)}`);
 }
 /** The path of a Location on the same service, whatever its host; undefined: not a URL. */

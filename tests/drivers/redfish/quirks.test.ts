@@ -1,5 +1,7 @@
 /** Who made a service, and the quirks that its rows give it. */
-import { bmcFactsOf, identityOf } from '../../../drivers/redfish/makers';
+import { bmcFactsOf, identify, identityOf } from '../../../drivers/redfish/makers';
+import type { SystemView } from '../../../drivers/redfish/target';
+import type { Task } from '../../../drivers/interfaces';
 import { isBelow, quirksFor } from '../../../drivers/redfish/quirks';
 
 const node = (vendor?: string) => ({ properties: vendor === undefined ? {} : { vendor } });
@@ -18,6 +20,14 @@ it.each<[string, string | undefined, object, object, string | undefined, readonl
   ['a maker under Oem (BULL)', undefined, {}, { Oem: { Manufacturer: 'BULL' } }, 'BULL', []],
   ['the operator against the service', 'Supermicro', { Vendor: 'AMI' }, made('GIGABYTE'), 'Supermicro', ['supermicro']],
   ['names within other words', undefined, {}, made('Dynamics of Miami Hpex Intelligent'), 'Dynamics of Miami Hpex Intelligent', []],
+  [
+    'a name of any length',
+    undefined,
+    { Vendor: `Dell ${'x'.repeat(100_000)}` },
+    {},
+    expect.stringMatching(/^Dell x.{194}$/) as string,
+    ['dell'],
+  ],
   ['nothing', undefined, {}, {}, undefined, []],
   ['values of other types', undefined, { Vendor: 5, Oem: 'x' }, { Manufacturer: {}, Oem: null }, undefined, []],
 ])('identityOf: %s', (_, vendor, root, system, name, makers) => {
@@ -75,4 +85,16 @@ describe('quirksFor', () => {
       undefined,
     ]);
   });
+});
+
+it.each<[string, object, number]>([
+  ['is kept', { Vendor: 'Dell' }, 1],
+  ['of any size is not kept', { Vendor: 'Dell', Oem: { x: 'y'.repeat(60_000) } }, 2],
+])('a service root %s', async (_, body, reads) => {
+  let asked = 0;
+  const task = { node: node(), connections: { redfish: {} }, clock: { now: () => 0 } } as unknown as Task;
+  const ask = async () => (asked++, { status: 200, headers: {}, body });
+  const view = { ask, target: { address: 'https://bmc' }, path: '/x', body: {} } as unknown as SystemView;
+  for (const _ of [1, 2]) expect((await identify(task, view)).vendor).toBe('Dell');
+  expect(asked).toBe(reads);
 });

@@ -221,13 +221,19 @@ describe('failures', () => {
     await expect(waiting).rejects.toThrow('enough');
     await expect(get(poolOf(), target(), SYSTEM, { signal: stop.signal })).rejects.toThrow('enough');
   });
-  it.each(['http://evil.example/x', '//evil.example/x', 'redfish/v1', '/a\r\nX: y', '/a\ud800', 'ftp://127.0.0.1/x', ''])(
-    'the path %j is rejected',
-    async (path) => {
-      expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
-      expect(service.asked).toEqual([]);
-    },
-  );
+  it.each([
+    'http://evil.example/x',
+    '//evil.example/x',
+    'redfish/v1',
+    '/a\r\nX: y',
+    '/a\ud800',
+    'ftp://127.0.0.1/x',
+    '',
+    `/${'a'.repeat(2000)}`,
+  ])('the path %j is rejected', async (path) => {
+    expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
+    expect(service.asked).toEqual([]);
+  });
 });
 
 describe('links', () => {

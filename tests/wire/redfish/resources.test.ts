@@ -58,6 +58,15 @@ describe('collection', () => {
     ]);
     expect(asked.map(({ path }) => path)).toEqual(['/c', '/2', '/gone']);
   });
+  it('collection reads the last members only where the caller says how many', async () => {
+    const { ask, asked } = askOf({
+      '/c': { body: { Members: [link('/1'), link('/2'), link('/3')] } },
+      '/2': { body: 2 },
+      '/3': { body: 3 },
+    });
+    expect((await collection(ask, '/c', 2)).map(({ body }) => body)).toEqual([2, 3]);
+    expect(asked.map(({ path }) => path)).toEqual(['/c', '/2', '/3']);
+  });
   it('collection fails if a member fails', async () => {
     await expect(collection(askOf({ '/c': { body: { Members: [link('/1')] } }, '/1': { status: 500 } }).ask, '/c')).rejects.toMatchObject({
       status: 500,
@@ -213,6 +222,10 @@ describe('task', () => {
     ],
   ])('readTask reads %s', async (_, answer, expected) => {
     expect(await readTask(askOf({ '/monitor': answer }).ask, '/monitor')).toMatchObject(expected);
+  });
+  it('readTask bounds a state of any length, which messages contain', async () => {
+    const { ask } = askOf({ '/monitor': { status: 202, body: { TaskState: 'x'.repeat(100_000) } } });
+    expect(await readTask(ask, '/monitor')).toMatchObject({ kind: 'running', state: 'x'.repeat(100) });
   });
   it.each<[string, AskedOf, Partial<TaskProgress>]>([
     [
