@@ -106,7 +106,9 @@ export const MEDIA_HABITS = {
     source: 'lenovo/python-redfish-lenovo; ansible community.general _redfish_utils.py',
     around: together(shows('VirtualMedia', withoutActions), async (asked, next) => {
       if (asked.method === 'POST' && (INSERT.test(asked.path) || EJECT.test(asked.path))) return refuse('ResourceMissingAtURI', asked.path);
-      if (asked.method !== 'PATCH' || !DRIVE.test(asked.path)) return next(asked);
+      if (!/\/VirtualMedia\/(?:Cd|Usb)$/.test(asked.path)) return next(asked);
+      if (asked.method === 'GET') return { ...(await next(asked)), headers: { allow: 'GET, HEAD, PATCH' } };
+      if (asked.method !== 'PATCH') return next(asked);
       const sent = await sentBody(asked);
       const answer =
         typeof sent['Image'] === 'string' ? await insertion(next, asked, asked.path, sent) : await ejection(next, asked, asked.path);
