@@ -40,15 +40,20 @@ async function checkDell(task: Task, system: SystemView): Promise<void> {
 
 /** Throws InvalidParameterValue when the BMC has no drive for the boot medium, or the configuration no share for it. */
 export async function validateCdDrive(task: Task, check?: (system: SystemView) => Promise<void>): Promise<void> {
-  const share = shareFor(task, transportProtocol(task));
+  shareFor(task, transportProtocol(task));
   if (check) await onSystem(task, undefined, check);
   if ((await typeOfDrive(task, ['CD'])) === undefined)
     throw invalidParameter(
       `The BMC of node ${task.node.uuid} has no virtual CD or DVD drive, which the boot interface ${task.node.boot_interface} needs${await needsOfMedia(task)}`,
     );
-  // An image of the operator's may be elsewhere: its URL is seen when it is inserted.
+  await validateMediaUrl(task);
+}
+/** Throws InvalidParameterValue when the BMC takes no CD from the URLs of this server's images, or from the configured share. */
+export async function validateMediaUrl(task: Task): Promise<void> {
   const { node } = task;
+  // An image of the operator's may be elsewhere: its URL is seen when it is inserted.
   if ([node.driver_info['deploy_iso'], node.driver_info['rescue_iso'], node.instance_info['boot_iso']].some(Boolean)) return;
+  const share = shareFor(task, transportProtocol(task));
   await validateScheme(task, (share?.baseUrl ?? urlForBmc(task)).split(':', 1)[0]!.toLowerCase());
 }
 /** Throws InvalidParameterValue when the machine cannot boot from a virtual CD by the standard's settings. */

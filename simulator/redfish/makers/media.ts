@@ -113,15 +113,15 @@ function ofFujitsu(parameter: string, source: string): Habit {
         path: `/Systems/{system}/Actions/Oem/${IRMC_ACTION}`,
         post: ({ system }, sent) => {
           const command = sent[parameter];
-          if (command === undefined) return refuse('ActionParameterMissing', IRMC_ACTION, parameter);
-          const drive = IRMC_DRIVES.find(([, , name]) => String(command).endsWith(name));
-          if (!drive || !irmcCommands(system).includes(String(command)))
-            return refuse('ActionParameterValueNotInList', String(command), parameter, IRMC_ACTION);
+          if (typeof command !== 'string') return refuse('ActionParameterMissing', IRMC_ACTION, parameter);
+          const drive = IRMC_DRIVES.find(([, , name]) => command.endsWith(name));
+          if (!drive || !irmcCommands(system).includes(command))
+            return refuse('ActionParameterValueNotInList', command, parameter, IRMC_ACTION);
           const [ours, name] = drive;
           const { Server, ShareName, ImageName, ShareType, MaximumNumberOfDevices: devices } = irmcSettings(system, name);
           const isReady = system.hardware.get(IRMC_SETTINGS)['on'] !== undefined && devices !== 0 && Server !== '' && ImageName !== '';
           if (!isReady) return refuse('ResourceInUse');
-          if (String(command).startsWith('Connect'))
+          if (command.startsWith('Connect'))
             connect(
               system,
               ours,

@@ -2,6 +2,7 @@
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { mediaAdvice, schemesAllowed } from '../../../drivers/redfish/oem-media';
 import { validateVirtualCd } from '../../../drivers/redfish/media-support';
+import { redfishVirtualMediaBoot } from '../../../drivers/boot-interfaces/virtual-media-boot';
 import { redfishPower } from '../../../drivers/redfish/power';
 import { describeMachine } from '../../../simulator/hardware/description';
 import { MEDIA } from '../../../simulator/hardware/boot-media';
@@ -87,7 +88,11 @@ describe('simulated machines', () => {
     const { task } = await start(choice);
     const way =
       /takes virtual media by .* only \(.*\), and the image has a URL of http\. To change that, set (?:\[boot\]https_port|driver_info\/vmedia_transport_protocol)/;
-    for (const refused of [() => attach(task, HTTP), () => validateVirtualCd(task)]) {
+    for (const refused of [
+      () => attach(task, HTTP),
+      () => validateVirtualCd(task),
+      () => redfishVirtualMediaBoot.prepareRamdisk(task, {}),
+    ]) {
       await expect(refused()).rejects.toThrow(
         expect.objectContaining({ name: 'InvalidParameterValue', message: expect.stringContaining(words) as string }) as Error,
       );
