@@ -332,9 +332,7 @@ export const MEDIA_HABITS = {
   'media-of-fujitsu': ofFujitsu('VirtualMediaAction', 'fujitsu-ansible-irmc-integration irmc_setvm.py, irmc_connectvm.py (iRMC S4)'),
   'media-of-fujitsu-fts': ofFujitsu('FTSVirtualMediaAction', 'fujitsu-ansible-irmc-integration irmc_connectvm.py (iRMC S5 and newer)'),
   'media-of-huawei': {
-    about:
-      'Media are connected by the Oem action VmmControl, from shares (nfs, cifs) and by https; http gets 400. A connection is a task, of which ' +
-      'the first one fails.',
+    about: 'Media are connected by the Oem action VmmControl in a task, whose first attempt fails; http gets 400, unlike shares and https.',
     source: 'Huawei/Server_Management_Plugin_Ansible ibmc_ansible; stmcginnis/gofish pull request 177',
     around: together(
       shows('VirtualMedia', (body) => ({
