@@ -31,6 +31,11 @@ const DIFFERENT: { readonly [name in HabitName]?: Differences } = {
     }),
   },
   'media-not-kept': { media: fails('is accepted, not kept by the service (Bloomery): Inserted was set to true and is false') },
+  'media-https-only': { media: fails('takes virtual media by cifs, https only') },
+  'media-of-fujitsu': { media: fails('takes virtual media by nfs, cifs, smb only') },
+  'media-of-fujitsu-fts': { media: fails('takes virtual media by nfs, cifs, smb only') },
+  'media-of-huawei': { media: fails('takes virtual media by nfs, cifs, https only') },
+  'boot-mode-fixed': { manage: (usual: object) => ({ ...usual, mode: null }) },
   // The conductor, which is not part of this test, sends the order again.
   'power-on-not-kept': {
     power: (usual: { states: readonly boolean[]; acted: readonly string[] }) => ({
