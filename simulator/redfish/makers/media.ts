@@ -202,7 +202,6 @@ export const MEDIA_HABITS = {
     around: together(shows('VirtualMedia', withoutActions), announcesPatch, async (asked, next) => {
       if (asked.method === 'POST' && (INSERT.test(asked.path) || EJECT.test(asked.path))) return refuse('ResourceMissingAtURI', asked.path);
       if (!/\/VirtualMedia\/(?:Cd|Usb)$/.test(asked.path)) return next(asked);
-      if (asked.method === 'GET') return { ...(await next(asked)), headers: { allow: 'GET, HEAD, PATCH' } };
       if (asked.method !== 'PATCH') return next(asked);
       const sent = await sentBody(asked);
       const answer =

@@ -1,25 +1,12 @@
 /** The life of a node on a machine of each maker: as with a standard machine, or it stops where the table says. */
 import { PERSONALITIES, type PersonalityName } from '../../../simulator/redfish/makers/personalities';
 import { useDatabase } from '../../support/database';
+import { IDRAC, STOPS } from '../../support/pages/maker-lives';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
 const NAMES = Object.keys(PERSONALITIES) as readonly PersonalityName[];
-/** Machines on which the hardware type redfish boots no virtual CD, as in Ironic; the hardware type idrac does. */
-const IDRAC: readonly PersonalityName[] = ['dell-idrac8', 'dell-idrac9-5', 'dell-idrac10'];
 /** How many lives there are at once. Most of their time is the pauses between reads of a BMC. */
 const TOGETHER = 28;
-
-/** Life → the step at which it stops, and the reason. A personality that is not here has both lives. */
-const STOPS: Readonly<Record<string, readonly [step: string, reason: RegExp]>> = {
-  // The boot mode cannot be changed, and the life asks for another one.
-  'hpe-ilo4 media': ['provide', /Setting boot mode to bios failed/],
-  // Media are inserted by an Oem action.
-  'fujitsu-irmc-s4 media': ['provide', /No suitable virtual media device found/],
-  'huawei-ibmc media': ['provide', /No suitable virtual media device found/],
-  'xfusion-ibmc media': ['provide', /No suitable virtual media device found/],
-  // The BMC takes images by https only, and the server has no certificate here.
-  'openbmc media': ['provide', /Virtual media mount failed/],
-};
 
 const database = useDatabase();
 let whole: WholeServer;
@@ -132,6 +119,8 @@ it('each maker', async () => {
     }
   };
   await Promise.all(Array.from({ length: TOGETHER }, worker));
-  const expected = Object.fromEntries(Object.entries(STOPS).map(([key, [step, reason]]) => [key, [step, expect.stringMatching(reason)]]));
+  const expected = Object.fromEntries(
+    Object.entries(STOPS).map(([name, { step, reason }]) => [`${name} media`, [step, expect.stringMatching(reason)]]),
+  );
   expect(stops).toEqual(expected);
 }, 900_000);

@@ -1,0 +1,21 @@
+/** The lives of a node on machines of makers: how they boot, and where they stop. The flow asserts it; docs/reference/hardware.md shows it. */
+import type { PersonalityName } from '../../../simulator/redfish/makers/personalities';
+
+/** Machines on which the hardware type redfish boots no virtual CD, as in Ironic; the hardware type idrac does. */
+export const IDRAC: readonly PersonalityName[] = ['dell-idrac8', 'dell-idrac9-5', 'dell-idrac10'];
+
+interface Stop {
+  readonly step: string;
+  readonly reason: RegExp;
+  /** For the page. */
+  readonly words: string;
+}
+const OTHER_URL = 'the BMC takes no images by `http`, and this server has neither a certificate nor a share; the error names the options';
+const wantsOtherUrl: Stop = { step: 'provide', reason: /takes virtual media by .+ only/, words: OTHER_URL };
+/** The life from a virtual CD on these machines. All others, and all lives from the network, reach their end. */
+export const STOPS: Readonly<Partial<Record<PersonalityName, Stop>>> = {
+  'fujitsu-irmc-s4': wantsOtherUrl,
+  'huawei-ibmc': wantsOtherUrl,
+  'xfusion-ibmc': wantsOtherUrl,
+  openbmc: wantsOtherUrl,
+};
