@@ -10,12 +10,13 @@ interface Stop {
   /** For the page. */
   readonly words: string;
 }
-const OTHER_URL = 'the BMC takes no images by `http`, and this server has neither a certificate nor a share; the error names the options';
-const wantsOtherUrl: Stop = { step: 'provide', reason: /takes virtual media by .+ only/, words: OTHER_URL };
+/** The server of the flow has no certificate and no share. */
+const refused = (words: string): Stop => ({ step: 'provide', reason: /takes virtual media by .+ only/, words });
+const HTTPS = 'with `[boot]https_port` ([media-by-https.test.ts](../../tests/flows/hardware/media-by-https.test.ts)), refused without';
 /** The life from a virtual CD on these machines. All others, and all lives from the network, reach their end. */
 export const STOPS: Readonly<Partial<Record<PersonalityName, Stop>>> = {
-  'fujitsu-irmc-s4': wantsOtherUrl,
-  'huawei-ibmc': wantsOtherUrl,
-  'xfusion-ibmc': wantsOtherUrl,
-  openbmc: wantsOtherUrl,
+  'fujitsu-irmc-s4': refused('from a share only; the error names the options'),
+  'huawei-ibmc': refused(HTTPS),
+  'xfusion-ibmc': refused(HTTPS),
+  openbmc: refused(HTTPS),
 };
