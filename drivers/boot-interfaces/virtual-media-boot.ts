@@ -27,7 +27,7 @@ import { publish, publishMedium, publishOnShare, unpublish, unpublishFromShare }
 import { shareFor } from '../common/media-shares';
 import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
-import { transportProtocol, validateVirtualCd } from '../redfish/media-support';
+import { transportProtocol, validateMediaUrl, validateVirtualCd } from '../redfish/media-support';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
 
@@ -169,6 +169,7 @@ export const virtualMediaBoot = (virtualCd: VirtualCd): BootInterface => {
         if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
         task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
       }
+      await validateMediaUrl(task);
       if (canPowerOff(task)) await task.power('power off');
       const parameters = await parametersFor(task, kernelArgs);
       await syncBootMode(task);

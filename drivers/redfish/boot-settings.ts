@@ -176,20 +176,25 @@ async function writeTarget(
     });
     if (bootOf(await readResource(system.ask, system.path), 'BootSourceOverrideEnabled') === 'Disabled') throw error;
   }
-  // Where the maker is known for it, the mode is set by itself afterwards.
-  const isModeLost = shownMode !== undefined && typeof mode === 'string' && shownMode !== mode && !forgetsMode && !wholeBoot;
-  if (isModeLost) await write(whole);
+  const isModeLost = shownMode !== undefined && typeof mode === 'string' && shownMode !== mode && !wholeBoot;
+  if (!isModeLost) return;
+  await write(whole).catch((error: unknown) => {
+    // Old services of such a maker take the mode by itself only, as it is set afterwards.
+    if (!forgetsMode || !isStatus(error, 400)) throw error;
+  });
 }
 /** Devices of the network, which the firmware's boot options name too. */
 const NETWORK: Readonly<Record<string, 'http' | 'pxe'>> = { pxe: 'pxe', uefihttp: 'http' };
 /**
- * Other ways to boot once from the network where the target is not offered or not kept: the boot option of one of the node's ports; for HTTP
- * also Pxe, whose options of the firmware include those of HTTP. The server then serves the machine by either.
+ * Other ways to boot once where the target is not offered or not kept. For the network: the boot option of one of the node's ports; for HTTP
+ * also Pxe, whose options of the firmware include those of HTTP. The server then serves the machine by either. For a CD: the virtual one by
+ * the target that some services have for it beside that of the physical drive.
  * @returns the properties of Boot; undefined: there is no other way
  */
 async function otherWay(task: Task, view: BootView, device: string, hasUrl: boolean): Promise<BootChange | undefined> {
   const kind = NETWORK[device];
   const allowed = allowedBoot(view, 'BootSourceOverrideTarget') ?? [];
+  if (device === 'cdrom' && allowed.includes('UsbCd')) return { BootSourceOverrideTarget: 'UsbCd' };
   if (kind === undefined || hasUrl) return undefined;
   const options = await bootOptions(view.system).catch((error: unknown) => {
     if (error instanceof RedfishError && error.kind !== 'closed') return [];
@@ -214,7 +219,7 @@ async function writeDevice(task: Task, system: SystemView, device: string, enabl
     return enabled;
   } catch (error) {
     if (isOffered && !isUnkept(error)) throw error;
-    const way = enabled === 'Once' || !isOffered ? await otherWay(task, view, device, url !== undefined) : undefined;
+    const way = enabled === 'Once' || !isOffered || device === 'cdrom' ? await otherWay(task, view, device, url !== undefined) : undefined;
     if (way === undefined) throw error;
     task.log.warn(`The machine does not take ${target} as its boot device; ${Object.values(way).join(' ')} is set instead`, {
       reason: reasonOf(error),

@@ -2,11 +2,12 @@
 import { invalidParameter } from '../../model/errors';
 import { repr } from '../../model/python';
 import { member, textOf } from '../../wire/redfish';
+import { urlForBmc } from '../common/media';
 import { shareFor } from '../common/media-shares';
 import type { Task } from '../interfaces';
 import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
-import { typeOfDrive } from './virtual-media';
+import { needsOfMedia, typeOfDrive, validateScheme } from './virtual-media';
 
 const PROTOCOLS: readonly string[] = ['HTTP', 'HTTPS', 'NFS', 'CIFS'];
 /** TransferProtocolType of a node's boot medium (driver_info.vmedia_transport_protocol); undefined: not set. Throws InvalidParameterValue. */
@@ -43,8 +44,17 @@ export async function validateCdDrive(task: Task, check?: (system: SystemView) =
   if (check) await onSystem(task, undefined, check);
   if ((await typeOfDrive(task, ['CD'])) === undefined)
     throw invalidParameter(
-      `The BMC of node ${task.node.uuid} has no virtual CD or DVD drive, which the boot interface ${task.node.boot_interface} needs`,
+      `The BMC of node ${task.node.uuid} has no virtual CD or DVD drive, which the boot interface ${task.node.boot_interface} needs${await needsOfMedia(task)}`,
     );
+  await validateMediaUrl(task);
+}
+/** Throws InvalidParameterValue when the BMC takes no CD from the URLs of this server's images, or from the configured share. */
+export async function validateMediaUrl(task: Task): Promise<void> {
+  const { node } = task;
+  // An image of the operator's may be elsewhere: its URL is seen when it is inserted.
+  if ([node.driver_info['deploy_iso'], node.driver_info['rescue_iso'], node.instance_info['boot_iso']].some(Boolean)) return;
+  const share = shareFor(task, transportProtocol(task));
+  await validateScheme(task, (share?.baseUrl ?? urlForBmc(task)).split(':', 1)[0]!.toLowerCase());
 }
 /** Throws InvalidParameterValue when the machine cannot boot from a virtual CD by the standard's settings. */
 export const validateVirtualCd = (task: Task): Promise<void> => validateCdDrive(task, (system) => checkDell(task, system));

@@ -15,7 +15,8 @@ export interface Quirks {
   /** The target with which the machine boots a virtual CD, if the service offers it. */
   readonly virtualCd?: 'UsbCd' | 'Cd';
 }
-interface Row {
+/** What a table knows of some services. */
+export interface Row<Known> {
   readonly maker: Maker;
   /** Absent: all. Compared with Model of the system and Product of the service root. */
   readonly model?: RegExp;
@@ -23,12 +24,12 @@ interface Row {
   readonly generation?: string;
   /** Firmware of the BMC. Absent: all. */
   readonly firmware?: { readonly from?: string; readonly below?: string };
-  readonly quirks: Quirks;
+  readonly quirks: Known;
   /** Where it is known from. */
   readonly source: string;
 }
 /** Later rows take precedence. */
-const ROWS: readonly Row[] = [
+const ROWS: readonly Row<Quirks>[] = [
   { maker: 'ami', quirks: { wholeBoot: true, dropsUntagged: true }, source: 'ironic redfish/management.py, Confluent PR 274' },
   { maker: 'asrock', quirks: { wholeBoot: true }, source: 'ironic redfish/management.py' },
   {
@@ -51,9 +52,9 @@ export function isBelow(version: string, limit: string): boolean {
   return at >= 0 && (left[at] ?? 0) < right[at]!;
 }
 
-const fitsService = ({ maker, model }: Row, { makers, model: own, product }: Identity): boolean =>
+const fitsService = ({ maker, model }: Row<object>, { makers, model: own, product }: Identity): boolean =>
   makers.includes(maker) && (model === undefined || [own, product].some((text) => text !== undefined && model.test(text)));
-function fitsBmc({ generation, firmware }: Row, facts: BmcFacts | undefined): boolean {
+function fitsBmc({ generation, firmware }: Row<object>, facts: BmcFacts | undefined): boolean {
   if (generation !== undefined && facts?.generation !== generation) return false;
   const { from, below } = firmware ?? {};
   const version = facts?.firmware;
@@ -61,12 +62,26 @@ function fitsBmc({ generation, firmware }: Row, facts: BmcFacts | undefined): bo
   return version !== undefined && !(from !== undefined && isBelow(version, from)) && (below === undefined || isBelow(version, below));
 }
 /** The quirks of the rows that fit. */
-export const quirksFor = (identity: Identity, facts: BmcFacts | undefined, rows: readonly Row[] = ROWS): Quirks =>
-  Object.assign({}, ...rows.filter((row) => fitsService(row, identity) && fitsBmc(row, facts)).map(({ quirks }) => quirks)) as Quirks;
+export const quirksFor = <Known extends object = Quirks>(
+  identity: Identity,
+  facts: BmcFacts | undefined,
+  rows: readonly Row<Known>[] = ROWS as readonly Row<object>[] as readonly Row<Known>[],
+): Partial<Known> =>
+  Object.assign(
+    {},
+    ...rows.filter((row) => fitsService(row, identity) && fitsBmc(row, facts)).map(({ quirks }) => quirks),
+  ) as Partial<Known>;
 
 /** @throws RedfishError when a row goes by the BMC, and the BMC cannot be read */
-export async function quirksOf(task: Task, system: SystemView): Promise<Quirks & { readonly vendor: string | undefined }> {
+export const quirksOf = (task: Task, system: SystemView): Promise<Quirks & { readonly vendor: string | undefined }> =>
+  quirksIn(ROWS, task, system);
+/** As `quirksOf`, for a table of its own. */
+export async function quirksIn<Known extends object>(
+  rows: readonly Row<Known>[],
+  task: Task,
+  system: SystemView,
+): Promise<Partial<Known> & { readonly vendor: string | undefined }> {
   const identity = await identify(task, system);
-  const needsBmc = ROWS.some((row) => (row.generation ?? row.firmware) !== undefined && fitsService(row, identity));
-  return { ...quirksFor(identity, needsBmc ? await bmcFacts(task, system) : undefined), vendor: identity.vendor };
+  const needsBmc = rows.some((row) => (row.generation ?? row.firmware) !== undefined && fitsService(row, identity));
+  return { ...quirksFor(identity, needsBmc ? await bmcFacts(task, system) : undefined, rows), vendor: identity.vendor };
 }

@@ -196,10 +196,10 @@ async function redfishRequest(
   target: RedfishTarget,
   method: RedfishMethod,
   path: string,
-  { impatient, ...more }: RequestDetails = {},
+  { impatient, timeoutMs: own, ...more }: RequestDetails = {},
 ): Promise<RedfishAnswer> {
   const { options, signal, connections } = task;
-  const timeoutMs = options['redfish.read_timeout'] * 1000;
+  const timeoutMs = own ?? options['redfish.read_timeout'] * 1000;
   let [attempts, passing] = [0, 0];
   return retry(
     task,

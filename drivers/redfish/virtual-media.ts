@@ -3,7 +3,7 @@ import { retry, waitUntil } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { MediumRole } from '../../model/records';
 import { repr } from '../../model/python';
-import { credentialsOf, withoutCredentials, type Credentials } from '../../model/urls';
+import { credentialsOf, withoutCredentials, withoutUrlCredentials, type Credentials } from '../../model/urls';
 import {
   actionOf,
   followTask,
@@ -13,7 +13,6 @@ import {
   linkedCollection,
   member,
   patchResource,
-  readResource,
   isUnseen,
   RedfishError,
   textsOf,
@@ -24,6 +23,20 @@ import type { ManagementInterface, Task, VirtualMediaType } from '../interfaces'
 import { publishMedium, unpublish, withoutTokens } from '../common/media';
 import { identify } from './makers';
 import { managersOf } from './managers';
+import {
+  MEDIA_ROWS,
+  irmcDrives,
+  mediaAdvice,
+  readDrive,
+  refusedScheme,
+  schemesAllowed,
+  withOemWay,
+  type Drive,
+  type MediaQuirks,
+  type OemMedia,
+  type OemMedium,
+} from './oem-media';
+import { quirksIn } from './quirks';
 import { remoteMediaSwitch, switchRemoteMediaOn } from './remote-media';
 import { onSystem, type SystemView } from './target';
 
@@ -39,32 +52,39 @@ const accepts = (drive: RedfishResource, type: MediaType): boolean =>
 const isInserted = ({ body }: RedfishResource): boolean => member(body, 'Inserted') === true;
 
 /** The drives of the system and of each manager. */
-async function drivesOf(system: SystemView): Promise<readonly (readonly RedfishResource[])[]> {
+async function drivesOf(system: SystemView): Promise<readonly (readonly Drive[])[]> {
   const own = await linkedCollection(system.ask, system, 'VirtualMedia');
   const groups = own === undefined ? [] : [own];
   for (const manager of await managersOf(system)) groups.push((await linkedCollection(system.ask, manager, 'VirtualMedia')) ?? []);
-  return groups;
+  if (groups.flat().length > 0) return groups.map((group) => group.map(withOemWay));
+  const oem = await irmcDrives(system);
+  return oem === undefined ? groups : [oem];
 }
+type Known = MediaQuirks & { readonly vendor: string | undefined };
+const knownOf = (task: Task, system: SystemView): Promise<Known> => quirksIn(MEDIA_ROWS, task, system);
+/** Without the drives that are known to take nothing. */
+const taking = ({ unusable }: Known, group: readonly Drive[]): readonly Drive[] =>
+  unusable === undefined ? group : group.filter(({ path }) => !unusable.test(path.split('/').at(-1) ?? ''));
 /** The drives to use: the system's own if it has any, otherwise those of each manager in turn. */
-const usable = (system: SystemView, groups: readonly (readonly RedfishResource[])[]): readonly (readonly RedfishResource[])[] =>
+const usable = (system: SystemView, groups: readonly (readonly Drive[])[]): readonly (readonly Drive[])[] =>
   member(system.body, 'VirtualMedia') !== undefined && groups.length > 0 ? groups.slice(0, 1) : groups;
 
 /**
  * The drives for a medium of this type. Where several drives take media of all types, such as the two slots of an iDRAC, the first is for the
  * CD, since the machine may boot from no other, and the others are for the rest.
  */
-function suitableIn(group: readonly RedfishResource[], type: MediaType): readonly RedfishResource[] {
+function suitableIn(group: readonly Drive[], type: MediaType): readonly Drive[] {
   const suitable = group.filter((drive) => accepts(drive, type));
   const first = group.find((drive) => accepts(drive, 'CD'));
-  const takesRest = (drive: RedfishResource): boolean => drive !== first && (accepts(drive, 'USBStick') || accepts(drive, 'Floppy'));
+  const takesRest = (drive: Drive): boolean => drive !== first && (accepts(drive, 'USBStick') || accepts(drive, 'Floppy'));
   const own = suitable.filter((drive) => (type === 'CD' ? !takesRest(drive) : drive !== first));
   return own.length > 0 ? own : suitable;
 }
 /** Reads of the drives after remote media are switched on. */
 const SWITCHED_READS = 20;
 /** The drives for this type. AMI's BMCs have no drives until remote media are switched on, which is done here. */
-async function drivesFor(task: Task, system: SystemView, type: MediaType): Promise<readonly (readonly RedfishResource[])[]> {
-  const look = async (): Promise<readonly (readonly RedfishResource[])[]> => usable(system, await drivesOf(system));
+async function drivesFor(task: Task, system: SystemView, type: MediaType, known: Known): Promise<readonly (readonly Drive[])[]> {
+  const look = async (): Promise<readonly (readonly Drive[])[]> => usable(system, await drivesOf(system));
   let found = await look();
   if (found.flat().length === 0 && (await switchRemoteMediaOn(task, system)))
     await waitUntil(
@@ -72,8 +92,39 @@ async function drivesFor(task: Task, system: SystemView, type: MediaType): Promi
       async () => (found = await look()).flat().length > 0,
       (reads) => (reads < SWITCHED_READS ? PAUSE_MS : undefined),
     );
-  return found.map((group) => suitableIn(group, type));
+  return found.map((group) => suitableIn(taking(known, group), type));
 }
+const schemeOf = (url: string): string => url.split(':', 1)[0]!.toLowerCase();
+/** Throws InvalidParameterValue when none of the drives takes images from URLs of a scheme. @returns those that do */
+async function takingScheme(
+  task: Task,
+  system: SystemView,
+  { schemes, vendor }: Known,
+  groups: readonly (readonly Drive[])[],
+  scheme: string,
+): Promise<readonly (readonly Drive[])[]> {
+  let refusal: Fault | undefined;
+  const left: (readonly Drive[])[] = [];
+  for (const group of groups) {
+    const drives: Drive[] = [];
+    for (const drive of group) {
+      const listed = await actionOf(drive, '#VirtualMedia.InsertMedia')?.allowed(system.ask, 'TransferProtocolType');
+      const allowed = drive.oem?.schemes ?? schemes ?? schemesAllowed(listed);
+      if (allowed === undefined || allowed.includes(scheme)) drives.push(drive);
+      else refusal ??= refusedScheme(task.node.uuid, vendor, `${drive.path}, ${drive.oem?.field ?? 'Image'}`, scheme, allowed);
+    }
+    left.push(drives);
+  }
+  if (refusal && left.flat().length === 0) throw refusal;
+  return left;
+}
+/** Throws InvalidParameterValue when the BMC takes no CD from URLs of this scheme. Services without drives are not looked at further. */
+export const validateScheme = (task: Task, scheme: string): Promise<void> =>
+  onSystem(task, undefined, async (system) => {
+    const known = await knownOf(task, system);
+    const groups = usable(system, await drivesOf(system)).map((group) => suitableIn(taking(known, group), 'CD'));
+    await takingScheme(task, system, known, groups, scheme);
+  });
 
 /** Attempts, and milliseconds between them, for BMCs that still work on the last ejection. */
 const TRIES = 3;
@@ -116,20 +167,31 @@ function holds({ body }: RedfishResource, url: string): boolean {
   return inserted === undefined || inserted === true || image === url || via === 'URI';
 }
 /** Reads the drive until it shows the image, or not in time. */
-const becomesFull = (task: Task, system: SystemView, drive: RedfishResource, url: string): Promise<boolean> =>
+const becomesFull = (task: Task, system: SystemView, drive: Drive, url: string): Promise<boolean> =>
   waitUntil(
     task,
-    async () => holds(await readResource(system.ask, drive.path), url),
+    async () => holds(await readDrive(system.ask, drive), url),
     (reads) => (reads < STATE_READS ? PAUSE_MS : undefined),
   );
 
+/** Inserts by a maker's own way. Throws RedfishError; a Fault when the medium does not arrive. */
+async function insertByOem(task: Task, system: SystemView, drive: Drive, oem: OemMedia, medium: OemMedium): Promise<true> {
+  const isGivenUp = (error: unknown): boolean => error instanceof RedfishError && error.kind === 'task';
+  const arrives = (): Promise<void> => untilInserted(task, system, drive);
+  const insert = async (): Promise<void> => follow(task, system, await oem.insert(system.ask, medium), arrives);
+  await retry(task, insert, (error, attempt) => (isGivenUp(error) && attempt < oem.tries ? PAUSE_MS : undefined));
+  if (await becomesFull(task, system, drive, medium.url)) return true;
+  throw unkeptMedium(drive, (await identify(task, system)).vendor);
+}
+const unkeptMedium = ({ path }: Drive, vendor: string | undefined, why = ''): RedfishError =>
+  new RedfishError(
+    'unkept',
+    `the medium for ${path} is accepted, not kept by the service (${vendor ?? 'unknown maker'}): Inserted was set to true and is false${why}`,
+  );
+
 /** Inserts into one drive. @returns false: the drive does not offer insertion. Throws RedfishError; a Fault when the medium does not arrive. */
-async function insertInto(
-  task: Task,
-  system: SystemView,
-  drive: RedfishResource,
-  { url, credentials, protocol }: MediumToInsert,
-): Promise<boolean> {
+async function insertInto(task: Task, system: SystemView, drive: Drive, { url, credentials, protocol }: MediumToInsert): Promise<boolean> {
+  if (drive.oem) return insertByOem(task, system, drive, drive.oem, { url, credentials });
   let parameters: Readonly<Record<string, unknown>> = {
     Image: url,
     ...(credentials ? { UserName: credentials.username, Password: credentials.password } : {}),
@@ -177,23 +239,22 @@ async function insertInto(
   if (await becomesFull(task, system, drive, url)) return true;
   const { vendor } = await identify(task, system);
   const why = refusal ? `; and then refused: ${withoutTokens(refusal.message)}` : '';
-  throw new RedfishError(
-    'unkept',
-    `the medium for ${drive.path} is accepted, not kept by the service (${vendor ?? 'unknown maker'}): Inserted was set to true and is false${why}`,
-  );
+  throw unkeptMedium(drive, vendor, why);
 }
 
 /** Reads the drive again until it is empty. Only Inserted counts: some services keep the name of the image. @returns whether it is */
-const becomesEmpty = (task: Task, system: SystemView, drive: RedfishResource): Promise<boolean> =>
+const becomesEmpty = (task: Task, system: SystemView, drive: Drive): Promise<boolean> =>
   waitUntil(
     task,
-    async () => !isInserted(await readResource(system.ask, drive.path)),
+    async () => !isInserted(await readDrive(system.ask, drive)),
     (reads) => (reads < STATE_READS ? PAUSE_MS : undefined),
   );
 /** @throws RedfishError when the drive still shows its medium */
-async function eject(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
+async function eject(task: Task, system: SystemView, drive: Drive): Promise<void> {
   const action = actionOf(drive, '#VirtualMedia.EjectMedia');
-  if (!action && !(await isPatched(system, drive))) throw new RedfishError('protocol', `${drive.path} does not offer to eject media`);
+  const { oem } = drive;
+  if (!action && !oem && !(await isPatched(system, drive)))
+    throw new RedfishError('protocol', `${drive.path} does not offer to eject media`);
   // The action has no parameters, but some services require an empty object. Ejecting twice does no harm.
   const act = ({ target }: { readonly target: string }): Promise<RedfishAnswer> =>
     system.ask('POST', target, { repeatable: true }).catch((error: unknown) => {
@@ -201,7 +262,11 @@ async function eject(task: Task, system: SystemView, drive: RedfishResource): Pr
       return system.ask('POST', target, { body: {}, repeatable: true });
     });
   const once = async (): Promise<void> => {
-    const answer = await (action ? act(action) : patchResource(system.ask, drive, { Image: null, Inserted: false }));
+    const answer = await (oem
+      ? oem.eject(system.ask)
+      : action
+        ? act(action)
+        : patchResource(system.ask, drive, { Image: null, Inserted: false }));
     await followTask(system.ask, answer, { clock: task.clock, signal: task.signal, timeoutMs: TASK_MS });
   };
   let failure: unknown = new RedfishError('unkept', `${drive.path} still has its medium after an ejection, which the service accepted`);
@@ -227,7 +292,7 @@ const tryNext = (error: unknown): error is RedfishError =>
   (error.kind === 'protocol' ||
     error.kind === 'task' ||
     error.kind === 'unkept' ||
-    isStatus(error, 400, 405, 501) ||
+    isStatus(error, 400, 404, 405, 501) ||
     hasMessage(error, 'ActionNotSupported'));
 
 const isBroken = (error: unknown): error is RedfishError => isStatus(error) && (error.status ?? 0) >= 500;
@@ -235,7 +300,7 @@ const isBroken = (error: unknown): error is RedfishError => isStatus(error) && (
 async function insertIntoGroup(
   task: Task,
   system: SystemView,
-  drives: readonly RedfishResource[],
+  drives: readonly Drive[],
   medium: MediumToInsert,
   errors: string[],
 ): Promise<boolean> {
@@ -244,20 +309,20 @@ async function insertIntoGroup(
       if (await insertInto(task, system, drive, medium)) return true;
     } catch (error) {
       if (!tryNext(error)) throw error;
-      errors.push(withoutTokens(error.message));
+      errors.push(withoutUrlCredentials(withoutTokens(error.message)));
     }
   }
   return false;
 }
 
 /** Throws a Fault when the BMC does not confirm the insertion in time. */
-async function untilInserted(task: Task, system: SystemView, drive: RedfishResource): Promise<void> {
+async function untilInserted(task: Task, system: SystemView, drive: Drive): Promise<void> {
   const { clock, options, node } = task;
   const seconds = options['redfish.vmedia_insert_timeout'];
   const until = clock.now() + seconds * 1000;
   const arrived = await waitUntil(
     task,
-    async () => isInserted(await readResource(system.ask, drive.path)),
+    async () => isInserted(await readDrive(system.ask, drive)),
     () => (clock.now() < until ? options['redfish.vmedia_insert_poll_interval'] * 1000 : undefined),
   );
   if (!arrived)
@@ -267,15 +332,15 @@ async function untilInserted(task: Task, system: SystemView, drive: RedfishResou
 }
 
 /** Ejects the media in these drives. @returns the drives as they are then: their actions and ETags may have changed */
-async function emptied(task: Task, system: SystemView, drives: readonly RedfishResource[]): Promise<readonly RedfishResource[]> {
-  const now: RedfishResource[] = [];
+async function emptied(task: Task, system: SystemView, drives: readonly Drive[]): Promise<readonly Drive[]> {
+  const now: Drive[] = [];
   for (const drive of drives) {
     if (isInserted(drive))
       await eject(task, system, drive).catch((error: unknown) => {
         if (!(error instanceof RedfishError)) throw error;
         task.log.warn('Cannot eject the previous medium of a virtual drive', { drive: drive.path, reason: withoutTokens(error.message) });
       });
-    now.push(isInserted(drive) ? await readResource(system.ask, drive.path) : drive);
+    now.push(isInserted(drive) ? await readDrive(system.ask, drive) : drive);
   }
   return now;
 }
@@ -287,27 +352,30 @@ export async function insertMedium(
   { credentials, protocol }: { readonly credentials?: Credentials | undefined; readonly protocol?: string | undefined } = {},
 ): Promise<void> {
   const errors: string[] = [];
-  const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
-    for (const group of await drivesFor(task, system, type)) {
+  const advice = await onSystem(task, 'Redfish insert virtual media', async (system) => {
+    const known = await knownOf(task, system);
+    const groups = await takingScheme(task, system, known, await drivesFor(task, system, type, known), schemeOf(url));
+    for (const group of groups) {
       let drives = await emptied(task, system, group);
       const insert = async (attempt: number): Promise<boolean> => {
-        if (attempt > 1) drives = await Promise.all(drives.map(({ path }) => readResource(system.ask, path)));
+        if (attempt > 1) drives = await Promise.all(drives.map((drive) => readDrive(system.ask, drive)));
         return insertIntoGroup(task, system, drives, { type, url, credentials, protocol }, errors);
       };
       const pauseAfter = (error: unknown, attempt: number): number | undefined => {
         if (!isBroken(error)) return undefined;
-        errors.push(withoutTokens(error.message));
+        errors.push(withoutUrlCredentials(withoutTokens(error.message)));
         return attempt < TRIES ? PAUSE_MS : undefined;
       };
       const isIn = await retry(task, insert, pauseAfter).catch((error: unknown) => {
         if (!isBroken(error)) throw error;
         return false;
       });
-      if (isIn) return true;
+      if (isIn) return undefined;
     }
-    return false;
+    return mediaAdvice(known, errors.join(' '));
   });
-  if (!inserted) throw new Fault('InvalidParameterValue', { message: notInserted(task.node.uuid, withoutTokens(url), errors) });
+  if (advice !== undefined)
+    throw new Fault('InvalidParameterValue', { message: `${notInserted(task.node.uuid, withoutTokens(url), errors)}${advice}` });
 }
 
 function notInserted(node: string, url: string, errors: readonly string[]): string {
@@ -322,7 +390,7 @@ export async function ejectMedia(task: Task, types?: readonly MediaType[]): Prom
   return onSystem(task, 'Redfish eject virtual media', async (system) => {
     let found = false;
     // A system and its manager may show the same drives.
-    const drives = new Map((await drivesOf(system)).flat().map((drive) => [linkKey(drive.path), drive]));
+    const drives = new Map((await drivesOf(system)).flat().map((drive) => [`${linkKey(drive.path)} ${drive.oem?.field ?? ''}`, drive]));
     for (const drive of drives.values()) {
       if (!isInserted(drive) || (types && !types.some((type) => accepts(drive, type)))) continue;
       await eject(task, system, drive);
@@ -335,8 +403,9 @@ export async function ejectMedia(task: Task, types?: readonly MediaType[]): Prom
 /** The first of these types for which there is a drive. @param inserted only drives with a medium */
 export async function typeOfDrive(task: Task, types: readonly MediaType[], inserted = false): Promise<MediaType | undefined> {
   return onSystem(task, undefined, async (system) => {
+    const known = await knownOf(task, system);
     const drives = usable(system, await drivesOf(system))
-      .flat()
+      .flatMap((group) => taking(known, group))
       .filter((drive) => !inserted || isInserted(drive));
     const found = types.find((type) => drives.some((drive) => accepts(drive, type)));
     if (found !== undefined || inserted || drives.length > 0) return found;
@@ -344,6 +413,10 @@ export async function typeOfDrive(task: Task, types: readonly MediaType[], inser
     return (await remoteMediaSwitch(system)) === undefined ? undefined : types[0];
   });
 }
+
+/** What virtual media of this maker need, as the end of a sentence; empty: nothing is known. */
+export const needsOfMedia = (task: Task): Promise<string> =>
+  onSystem(task, undefined, async (system) => mediaAdvice(await knownOf(task, system), ''));
 
 /** The drives as clients see them. Throws InvalidParameterValue when there is none. */
 async function listMedia(

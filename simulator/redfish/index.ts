@@ -8,7 +8,7 @@ import { backgroundWork } from '../background';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import type { FaultBox } from '../bmc/faults';
 import { createRestart, type Restart } from '../bmc/restart';
-import { withHabits, type Asked, type Maker, type Next } from './protocol/habits';
+import { withHabits, type Asked, type SentFile, type Maker, type Next } from './protocol/habits';
 import { refuse } from './protocol/messages';
 import { ROOT, link, type ServiceAnswer, type Service, type ResourceBody, type System } from './protocol/routes';
 import { hasPrivilege } from './protocol/privileges';
@@ -126,6 +126,19 @@ function countOn(socket: IncomingMessage['socket']): number {
   REQUESTS.set(socket, counted);
   return counted;
 }
+/** Bytes of a file that habits look at, and of the whole file. */
+const FILE_HEAD = 64 << 10;
+const MAX_FILE = 8 * 2 ** 30;
+async function readFile(request: IncomingMessage): Promise<SentFile> {
+  let head = Buffer.alloc(0);
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > MAX_FILE) throw new Error('the file is too long');
+    if (head.length < FILE_HEAD) head = Buffer.concat([head, part]).subarray(0, FILE_HEAD);
+  }
+  return { head, size };
+}
 async function handle(service: Service, answers: Next, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bmc');
   const path = withoutEndSlashes(pathname);
@@ -138,6 +151,7 @@ async function handle(service: Service, answers: Next, request: IncomingMessage,
     query: searchParams,
     headers: sent,
     body: () => (read ??= readJson(request, MAX_BODY)),
+    file: () => readFile(request),
     onConnection: service.makerRoutes ? countOn(socket) : 1,
   };
   try {

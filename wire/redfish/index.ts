@@ -17,4 +17,4 @@ export {
   type RedfishResource,
 } from './resources';
 export { followTask, isUnseen, readTask, startedTask } from './tasks';
-export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget } from './transport';
+export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget, type RedfishUpload } from './transport';

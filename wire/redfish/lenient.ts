@@ -5,7 +5,7 @@
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { Duplex, Transform } from 'node:stream';
+import { Duplex, Readable, Transform, pipeline } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 
 interface LenientRequest {
@@ -13,7 +13,8 @@ interface LenientRequest {
   readonly path: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  /** The headers have the length of a stream. */
+  readonly body: string | Readable | null;
   readonly signal: AbortSignal;
 }
 interface LenientAnswer {
@@ -80,7 +81,7 @@ export function lenientRequest(
           ...headers,
           host: url.host,
           connection: 'close',
-          ...(body === null ? {} : { 'content-length': Buffer.byteLength(body) }),
+          ...(typeof body !== 'string' ? {} : { 'content-length': Buffer.byteLength(body) }),
         },
         createConnection: () => Duplex.from({ readable: socket.pipe(headMender()), writable: socket }),
       },
@@ -89,6 +90,7 @@ export function lenientRequest(
     socket.on('error', (error) => request.destroy(error));
     request.on('error', reject);
     request.on('close', () => socket.destroy());
-    request.end(body ?? undefined);
+    if (body instanceof Readable) pipeline(body, request, () => {});
+    else request.end(body ?? undefined);
   });
 }

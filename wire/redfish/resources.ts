@@ -5,12 +5,15 @@
 import { withoutEndSlashes } from '../urls';
 import { RedfishError, hasMessage, isStatus, unlessStatus } from './errors';
 import { linkKey, linkOf, listOf, member, textOf, textsOf } from './json';
-import type { RedfishAnswer, RedfishMethod } from './transport';
+import type { RedfishAnswer, RedfishMethod, RedfishUpload } from './transport';
 
 /** Sends one request to a service. Login, timeout and retries are up to the implementation. */
 export type SendRedfishRequest = (method: RedfishMethod, path: string, more?: RequestDetails) => Promise<RedfishAnswer>;
 export interface RequestDetails {
   readonly body?: unknown;
+  readonly upload?: RedfishUpload;
+  /** Milliseconds for the whole request. Absent: as the options say. */
+  readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sending it twice does no harm. Always so for all methods but POST. */
   readonly repeatable?: boolean;

@@ -1,4 +1,5 @@
 /** One HTTP exchange with a Redfish service, over undici: bounded in time, size and redirects; failures as RedfishError. */
+import type { Readable } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -28,8 +29,17 @@ export interface RedfishAnswer {
   /** Parsed JSON; undefined for an empty response. */
   readonly body: unknown;
 }
+/** Content of any size in place of a JSON body. */
+export interface RedfishUpload {
+  readonly type: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Called for each time that the content is sent. */
+  open(): Promise<Readable>;
+}
 export interface RedfishRequestOptions {
   readonly body?: unknown;
+  readonly upload?: RedfishUpload;
   readonly headers?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -219,7 +229,7 @@ export async function exchange(
   service: Service,
   method: RedfishMethod,
   path: string,
-  { body, headers = {}, timeoutMs, signal, repeatable = method !== 'POST' }: RedfishRequestOptions,
+  { body, upload, headers = {}, timeoutMs, signal, repeatable = method !== 'POST' }: RedfishRequestOptions,
 ): Promise<RedfishAnswer> {
   const { target } = service;
   const { origin } = new URL(target.address);
@@ -233,19 +243,20 @@ export async function exchange(
   const timer = setTimeout(() => stop.abort(late), timeoutMs);
   const content = body === undefined ? null : JSON.stringify(body);
 
-  const send = (at: string, more: Readonly<Record<string, string>>): Promise<Answered> => {
+  const send = async (at: string, more: Readonly<Record<string, string>>): Promise<Answered> => {
     const request = {
       origin,
       path: at,
       method,
       signal: stop.signal,
-      body: content,
+      body: upload ? await upload.open() : content,
       headers: {
         accept: 'application/json',
         // Some services give compressed responses weak ETags, which they then do not accept.
         'accept-encoding': 'identity',
         'odata-version': '4.0',
         ...(content === null ? {} : { 'content-type': 'application/json' }),
+        ...(upload ? { 'content-type': upload.type, 'content-length': String(upload.size) } : {}),
         ...headers,
         ...more,
       },

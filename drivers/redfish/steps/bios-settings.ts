@@ -114,8 +114,21 @@ const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: BiosAttrib
 const typeNow = (value: PlainValue | undefined): string =>
   typeof value === 'number' ? 'Integer' : typeof value === 'boolean' ? 'Boolean' : '';
 
+/** The ending that Supermicro puts to names, which differs with the version of the BIOS. */
+const ENDING = /(?:#|_)[0-9A-F]{4}$/;
+/** Names of the service by their names without the ending; undefined: several have it. */
+function withoutEndings(names: Iterable<string>): ReadonlyMap<string, string | undefined> {
+  const found = new Map<string, string | undefined>();
+  for (const name of names) {
+    if (!ENDING.test(name)) continue;
+    const short = name.replace(ENDING, '');
+    found.set(short, found.has(short) ? undefined : name);
+  }
+  return found;
+}
+
 /**
- * Converts requested values to the types of the service. Clients send text or other plain JSON.
+ * Converts requested values to the types of the service, and names without an ending to those of the service. Clients send text or other plain JSON.
  * @returns also the names that cannot be set, or not to this value
  */
 export function convertSettings(
@@ -125,11 +138,14 @@ export function convertSettings(
 ): { readonly attributes: Attributes; readonly invalid: readonly string[] } {
   const attributes: (readonly [string, PlainValue])[] = [];
   const invalid: string[] = [];
-  for (const [name, value] of requested) {
+  const isKnown = (name: string): boolean => registry.has(name) || Object.hasOwn(current, name);
+  const whole = withoutEndings(new Set([...Object.keys(current), ...registry.keys()]));
+  for (const [asked, value] of requested) {
+    const name = isKnown(asked) ? asked : (whole.get(asked) ?? asked);
     const facts = registry.get(name) ?? NOTHING_KNOWN;
     const convert = CONVERSIONS[facts.attribute_type ?? typeNow(current[name])];
     const converted = convert ? convert(value, facts) : value;
-    if (facts.read_only || converted === undefined) invalid.push(name);
+    if (facts.read_only || converted === undefined) invalid.push(asked);
     else attributes.push([name, converted]);
   }
   return { attributes: Object.fromEntries(attributes), invalid };

@@ -82,7 +82,7 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
   const before = component === 'bmc' ? await bmcVersion(task) : undefined;
   const withAgent = updatesOf(task)[0]?.with_agent ?? task.node.driver_internal_info['agent_url'] !== undefined;
   const versions = await versionsDigest(task);
-  const { monitor, unseen } = await simpleUpdate(task, await firmwareUrl(task, url));
+  const { monitor, unseen } = await simpleUpdate(task, await firmwareUrl(task, url), component);
   const current: Update = {
     component,
     url,

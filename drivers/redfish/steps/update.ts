@@ -5,6 +5,8 @@ import { withoutCredentials } from '../../../model/urls';
 import {
   RedfishError,
   actionOf,
+  hasMessage,
+  isStatus,
   isUnseen,
   linkOf,
   linkedCollection,
@@ -17,11 +19,13 @@ import {
   rootPath,
   startedTask,
   textOf,
+  type RedfishAnswer,
   type RedfishResource,
 } from '../../../wire/redfish';
 import type { InternalKey } from '../../../model/internal-info';
 import type { InterfacePeriodic, Task } from '../../interfaces';
 import { readTaskOrJob } from '../jobs';
+import { pushUpdate } from './push-update';
 import { managersOf } from '../managers';
 import { redfishRequester, redfishSystem, systemOf, type SystemView } from '../target';
 
@@ -47,15 +51,23 @@ interface StartedUpdate {
   readonly monitor?: string;
   readonly unseen?: true;
 }
-/** Makes the service fetch and apply the file. @throws RedfishError */
-export async function simpleUpdate(task: Task, url: string): Promise<StartedUpdate> {
-  const { ask, target, path } = await systemOf(task);
+/** Whether the service refuses to fetch a file, or to fetch it from this URL. */
+const refusesToFetch = (error: unknown): boolean =>
+  isStatus(error, 404, 405, 501) ||
+  (isStatus(error, 400) && (hasMessage(error, 'ActionNotSupported') || /\b(?:ImageURI|TransferProtocol)\b/.test(error.message)));
+/**
+ * Makes the service fetch and apply the file. Where it cannot, the file is sent to it.
+ * @param component of the file, as in the step's settings, if it is known
+ * @throws RedfishError
+ */
+export async function simpleUpdate(task: Task, url: string, component?: string): Promise<StartedUpdate> {
+  const system = await systemOf(task);
+  const { ask, target, path } = system;
   const root = await readResource(ask, rootPath(target));
   const service = await readLinked(ask, root, 'UpdateService');
   if (service === undefined) throw missing('UpdateService/@odata.id', root);
   const action = actionOf(service, '#UpdateService.SimpleUpdate');
-  if (action === undefined) throw missing('#UpdateService.SimpleUpdate', service);
-  const protocol = protocolFor(url, await action.allowed(ask, 'TransferProtocol'));
+  const protocol = protocolFor(url, await action?.allowed(ask, 'TransferProtocol'));
   // A service with several systems must be told which one to update.
   const systems = linkOf(member(root.body, 'Systems'));
   const several = systems !== undefined && (await memberPaths(ask, systems)).length > 1;
@@ -64,7 +76,21 @@ export async function simpleUpdate(task: Task, url: string): Promise<StartedUpda
     TransferProtocol: protocol,
     Targets: several ? [path] : undefined,
   };
-  const answer = await ask('POST', action.target, { body });
+  const push = (): Promise<RedfishAnswer | undefined> =>
+    pushUpdate(task, system, service, { url, component, targets: several ? [path] : [] });
+  const fetch = async (): Promise<RedfishAnswer> => {
+    if (action === undefined) throw missing('#UpdateService.SimpleUpdate', service);
+    return ask('POST', action.target, { body });
+  };
+  // A service that lists no protocol of the URL is sent the file, if it takes files.
+  const first = action === undefined || protocol === undefined ? await push() : undefined;
+  const answer =
+    first ??
+    (await fetch().catch(async (error: unknown) => {
+      const pushed = refusesToFetch(error) && protocol !== undefined ? await push() : undefined;
+      if (pushed === undefined) throw error;
+      return pushed;
+    }));
   const monitor = startedTask(answer);
   return monitor === undefined ? (isUnseen(answer) ? { unseen: true } : {}) : { monitor };
 }

@@ -9,6 +9,7 @@ import { LOGIN_HABITS } from './login';
 import { MEDIA_HABITS } from './media';
 import { SERVICE_HABITS } from './services';
 import { TASK_HABITS } from './tasks';
+import { UPDATE_HABITS } from './updates';
 import { WRITE_HABITS } from './writes';
 
 export const HABITS = {
@@ -16,6 +17,7 @@ export const HABITS = {
   ...ETAG_HABITS,
   ...WRITE_HABITS,
   ...TASK_HABITS,
+  ...UPDATE_HABITS,
   ...BOOT_HABITS,
   ...INVENTORY_HABITS,
   ...MEDIA_HABITS,

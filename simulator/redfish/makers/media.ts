@@ -1,10 +1,12 @@
 /** Habits with virtual media: their places, what an insertion accepts, and how they are changed. */
-import { MEDIA } from '../../hardware/boot-media';
+import { isObject } from '../../../model/json';
+import { MEDIA, isDrive, type Drive } from '../../hardware/boot-media';
 import { hardwarePart } from '../../hardware/hardware';
 import type { Around, Habit, Next } from '../protocol/habits';
 import { refuse } from '../protocol/messages';
-import { ROOT, type ResourceBody, type ServiceAnswer } from '../protocol/routes';
-import { EJECT, INSERT, instead, merged, problem, replies, sentBody, shows, together, withSent, without } from './change';
+import { ROOT, type ResourceBody, type ServiceAnswer, type System } from '../protocol/routes';
+import { startTask } from '../resources/tasks';
+import { EJECT, INSERT, instead, isLoggedIn, merged, problem, replies, sentBody, shows, together, withSent, without } from './change';
 
 const DRIVE = /^\/redfish\/v1\/(?:Systems|Managers)\/[^/]+\/VirtualMedia\/[^/]+$/;
 const OF_SYSTEM = /^\/redfish\/v1\/Systems\/[^/]+\/VirtualMedia(?:\/|$)/;
@@ -33,12 +35,105 @@ const refusesParameters = (...names: readonly string[]): Around =>
     (sent) => notSupported(names.find((name) => sent[name] !== undefined)!),
     (sent) => names.some((name) => sent[name] !== undefined),
   );
+const announcesPatch = replies('GET', DRIVE, (answer) => ({ ...answer, headers: { ...answer.headers, allow: 'GET, HEAD, PATCH' } }));
 const withoutActions = (body: ResourceBody): ResourceBody => without(body, 'Actions');
 /** An insertion or ejection by another request than the standard action. */
 const insertion = (next: Next, asked: Parameters<Next>[0], path: string, body: ResourceBody): Promise<ServiceAnswer> =>
   next({ ...withSent(asked, body), method: 'POST', path: `${path}/Actions/VirtualMedia.InsertMedia` });
 const ejection = (next: Next, asked: Parameters<Next>[0], path: string): Promise<ServiceAnswer> =>
   next({ ...withSent(asked, {}), method: 'POST', path: `${path}/Actions/VirtualMedia.EjectMedia` });
+const answered = (answer: ServiceAnswer): ServiceAnswer => (answer.status === 204 ? { status: 200, body: {} } : answer);
+/** Connects an image of a share, which nobody reads. */
+const connect = ({ hardware }: System, drive: Drive, url: string): void =>
+  hardware.set(MEDIA, { ...hardware.get(MEDIA), [drive]: { url, writeProtected: true } });
+
+/** iRMC's name of a drive's settings, and of the drive in its commands. */
+const IRMC_DRIVES = [
+  ['Cd', 'CDImage', 'CD'],
+  ['Usb', 'HDImage', 'HD'],
+] as const;
+const IRMC_SETTINGS = hardwarePart<Readonly<Record<string, ResourceBody>>>('irmcMedia', {});
+const IRMC_EMPTY = { Server: '', ShareName: '', ImageName: '', ShareType: 'NFS', UserName: '', UserDomain: '', MaximumNumberOfDevices: 0 };
+const IRMC_RESOURCE = '/Systems/{system}/Oem/ts_fujitsu/VirtualMedia';
+const IRMC_ACTION = 'FTSComputerSystem.VirtualMedia';
+const irmcCommands = ({ hardware }: System): readonly string[] =>
+  IRMC_DRIVES.map(([drive, , name]) => `${hardware.get(MEDIA)[drive] ? 'Disconnect' : 'Connect'}${name}`);
+const irmcSettings = ({ hardware }: System, name: string): ResourceBody => ({ ...IRMC_EMPTY, ...hardware.get(IRMC_SETTINGS)[name] });
+/** @param parameter of the action: its name depends on the firmware */
+function ofFujitsu(parameter: string, source: string): Habit {
+  return {
+    about:
+      `Media are connected by the Oem action ${IRMC_ACTION} (${parameter}), from shares (NFS, SMB) that the Oem resource VirtualMedia names; ` +
+      'there are no standard slots.',
+    source,
+    around: together(
+      shows('VirtualMediaCollection', (body) => ({ ...body, Members: [], 'Members@odata.count': 0 })),
+      shows('ComputerSystem', (body, { system }) =>
+        merged(body, {
+          Oem: { ts_fujitsu: { VirtualMedia: { '@odata.id': ROOT + IRMC_RESOURCE.replace('{system}', system.name) } } },
+          Actions: {
+            Oem: {
+              [`#${IRMC_ACTION}`]: {
+                target: `${ROOT}/Systems/${system.name}/Actions/Oem/${IRMC_ACTION}`,
+                [`${parameter}@Redfish.AllowableValues`]: irmcCommands(system),
+              },
+            },
+          },
+        }),
+      ),
+    ),
+    routes: [
+      {
+        path: IRMC_RESOURCE,
+        get: ({ path, system }) => ({
+          '@odata.id': ROOT + path,
+          '@odata.type': '#FTSVirtualMedia.v1_0_0.FTSVirtualMedia',
+          Id: 'VirtualMedia',
+          Name: 'Virtual media',
+          RemoteMountEnabled: system.hardware.get(IRMC_SETTINGS)['on'] !== undefined,
+          ...Object.fromEntries(IRMC_DRIVES.map(([, name]) => [name, irmcSettings(system, name)])),
+        }),
+        patch: ({ system }, sent) => {
+          const changes = IRMC_DRIVES.flatMap(([, name]) => {
+            const change = sent[name];
+            return isObject(change) ? [[name, without({ ...irmcSettings(system, name), ...change }, 'Password')] as const] : [];
+          });
+          const bad = changes.find(([, { ShareType: type }]) => type !== 'NFS' && type !== 'SMB');
+          if (bad) return refuse('PropertyValueNotInList', String(bad[1]['ShareType']), 'ShareType');
+          const isOn = sent['RemoteMountEnabled'] === true;
+          system.hardware.set(IRMC_SETTINGS, {
+            ...system.hardware.get(IRMC_SETTINGS),
+            ...Object.fromEntries(changes),
+            ...(isOn && { on: {} }),
+          });
+          return undefined;
+        },
+      },
+      {
+        path: `/Systems/{system}/Actions/Oem/${IRMC_ACTION}`,
+        post: ({ system }, sent) => {
+          const command = sent[parameter];
+          if (typeof command !== 'string') return refuse('ActionParameterMissing', IRMC_ACTION, parameter);
+          const drive = IRMC_DRIVES.find(([, , name]) => command.endsWith(name));
+          if (!drive || !irmcCommands(system).includes(command))
+            return refuse('ActionParameterValueNotInList', command, parameter, IRMC_ACTION);
+          const [ours, name] = drive;
+          const { Server, ShareName, ImageName, ShareType, MaximumNumberOfDevices: devices } = irmcSettings(system, name);
+          const isReady = system.hardware.get(IRMC_SETTINGS)['on'] !== undefined && devices !== 0 && Server !== '' && ImageName !== '';
+          if (!isReady) return refuse('ResourceInUse');
+          if (command.startsWith('Connect'))
+            connect(
+              system,
+              ours,
+              `${String(ShareType).toLowerCase()}://${String(Server)}/${String(ShareName).replace(/^\//, '')}/${String(ImageName)}`,
+            );
+          else system.hardware.set(MEDIA, { ...system.hardware.get(MEDIA), [ours]: undefined });
+          return undefined;
+        },
+      },
+    ],
+  };
+}
 /** Whether the slots for virtual media are switched on. */
 const SWITCHED_ON = hardwarePart<boolean>('virtualMediaOn', false);
 
@@ -104,9 +199,10 @@ export const MEDIA_HABITS = {
   'media-by-patch': {
     about: 'A slot has no actions: a PATCH of Image inserts and ejects.',
     source: 'lenovo/python-redfish-lenovo; ansible community.general _redfish_utils.py',
-    around: together(shows('VirtualMedia', withoutActions), async (asked, next) => {
+    around: together(shows('VirtualMedia', withoutActions), announcesPatch, async (asked, next) => {
       if (asked.method === 'POST' && (INSERT.test(asked.path) || EJECT.test(asked.path))) return refuse('ResourceMissingAtURI', asked.path);
-      if (asked.method !== 'PATCH' || !DRIVE.test(asked.path)) return next(asked);
+      if (!/\/VirtualMedia\/(?:Cd|Usb)$/.test(asked.path)) return next(asked);
+      if (asked.method !== 'PATCH') return next(asked);
       const sent = await sentBody(asked);
       const answer =
         typeof sent['Image'] === 'string' ? await insertion(next, asked, asked.path, sent) : await ejection(next, asked, asked.path);
@@ -138,13 +234,18 @@ export const MEDIA_HABITS = {
     ),
   },
   'media-https-only': {
-    about: 'An image by http gets 400.',
+    about: 'An image by http gets 400; TransferProtocolType has HTTPS and CIFS only.',
     source: 'openbmc/bmcweb redfish-core/lib/virtual_media.hpp',
-    around: instead(
-      'POST',
-      INSERT,
-      problem(400, 'Base.1.8.ActionParameterNotSupported', 'The URL scheme http of the parameter Image is not supported.'),
-      ({ Image }) => String(Image).startsWith('http:'),
+    around: together(
+      shows('VirtualMedia', (body) =>
+        merged(body, { Actions: { '#VirtualMedia.InsertMedia': { 'TransferProtocolType@Redfish.AllowableValues': ['CIFS', 'HTTPS'] } } }),
+      ),
+      instead(
+        'POST',
+        INSERT,
+        problem(400, 'Base.1.8.ActionParameterNotSupported', 'The URL scheme http of the parameter Image is not supported.'),
+        ({ Image }) => String(Image).startsWith('http:'),
+      ),
     ),
   },
   'media-demands-transfer': {
@@ -229,48 +330,10 @@ export const MEDIA_HABITS = {
       return answer;
     }),
   },
-  'media-of-fujitsu': {
-    about: 'Media are connected by FTSVirtualMediaAction of the Oem resource; the standard slots are empty lists.',
-    source: 'fujitsu-ansible-irmc-integration plugins/modules/irmc_connectvm.py',
-    around: together(
-      shows('VirtualMediaCollection', (body) => ({ ...body, Members: [], 'Members@odata.count': 0 })),
-      shows('ComputerSystem', (body, { system }) =>
-        merged(body, {
-          Oem: { ts_fujitsu: { VirtualMedia: { '@odata.id': `${ROOT}/Systems/${system.name}/Oem/ts_fujitsu/VirtualMedia` } } },
-        }),
-      ),
-      async (asked, next, { system, memory }) => {
-        if (!/\/Oem\/ts_fujitsu\/VirtualMedia(?:\/Actions\/FTSVirtualMedia(?:Action)?)?$/.test(asked.path)) return next(asked);
-        const cd = `${ROOT}/Systems/${system.name}/VirtualMedia/Cd`;
-        const sent = await sentBody(asked);
-        if (asked.method === 'PATCH') {
-          memory.set('image', (sent['CDImage'] as ResourceBody | undefined)?.['ImageName']);
-          return next({ ...asked, method: 'GET', path: `${ROOT}/Systems/${system.name}` }).then(({ status, body }) =>
-            status === 200 ? { status: 200, body: {} } : { status, body: body! },
-          );
-        }
-        if (asked.method === 'POST')
-          return sent['FTSVirtualMediaAction'] === 'ConnectCD'
-            ? insertion(next, asked, cd, { Image: memory.get('image') })
-            : ejection(next, asked, cd);
-        const answer = await next({ ...asked, path: cd });
-        return answer.body
-          ? {
-              ...answer,
-              body: {
-                '@odata.id': asked.path,
-                '@odata.type': '#FTSVirtualMedia.v1_0_0.FTSVirtualMedia',
-                Id: 'VirtualMedia',
-                Name: 'Virtual media',
-                CDImage: { ImageName: answer.body['Image'], Server: '', ShareType: 'NFS' },
-              },
-            }
-          : answer;
-      },
-    ),
-  },
+  'media-of-fujitsu': ofFujitsu('VirtualMediaAction', 'fujitsu-ansible-irmc-integration irmc_setvm.py, irmc_connectvm.py (iRMC S4)'),
+  'media-of-fujitsu-fts': ofFujitsu('FTSVirtualMediaAction', 'fujitsu-ansible-irmc-integration irmc_connectvm.py (iRMC S5 and newer)'),
   'media-of-huawei': {
-    about: 'Media are connected by the Oem action VmmControl.',
+    about: 'Media are connected by the Oem action VmmControl in a task, whose first attempt fails; http gets 400, unlike shares and https.',
     source: 'Huawei/Server_Management_Plugin_Ansible ibmc_ansible; stmcginnis/gofish pull request 177',
     around: together(
       shows('VirtualMedia', (body) => ({
@@ -281,17 +344,31 @@ export const MEDIA_HABITS = {
           },
         },
       })),
-      async (asked, next) => {
+      async (asked, next, context) => {
         const control = /\/Oem\/Huawei\/Actions\/VirtualMedia\.VmmControl$/;
         if (INSERT.test(asked.path) || EJECT.test(asked.path)) return refuse('ResourceMissingAtURI', asked.path);
-        if (!control.test(asked.path)) return next(asked);
+        if (!control.test(asked.path) || asked.method !== 'POST' || !isLoggedIn(context, asked)) return next(asked);
         const sent = await sentBody(asked);
         const slot = asked.path.replace(control, '');
-        const answer =
-          sent['VmmControlType'] === 'Connect'
-            ? await insertion(next, asked, slot, { Image: sent['Image'] })
-            : await ejection(next, asked, slot);
-        return answer.status === 204 ? { status: 200, body: {} } : answer;
+        if (sent['VmmControlType'] !== 'Connect') return answered(await ejection(next, asked, slot));
+        const image = String(sent['Image']);
+        const drive = slot.split('/').at(-1);
+        if (!isDrive(drive) || !/^(?:nfs|cifs|https):/i.test(image))
+          return problem(400, 'iBMC.1.0.FileTransferProtocolMismatch', `The protocol of the image URI and the parameter do not match.`);
+        const isFirst = context.memory.get('connected') === undefined;
+        context.memory.set('connected', true);
+        if (!isFirst && /^https:/i.test(image)) {
+          const { status, body } = await insertion(next, asked, slot, { Image: image });
+          if (status >= 400) return { status, body: body! };
+        } else if (!isFirst) connect(context.system, drive, image);
+        return startTask(context.service, context.system, {
+          name: 'VmmControl',
+          phase: isFirst ? 'failed' : 'completed',
+          work: { kind: 'done', what: 'VmmControl' },
+          takes: 0,
+          ended: context.service.clock.now(),
+          ...(isFirst && { message: ['CouldNotEstablishConnection', image] }),
+        }).answer;
       },
     ),
   },

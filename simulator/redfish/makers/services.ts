@@ -212,10 +212,13 @@ export const SERVICE_HABITS = {
     },
   },
   'boot-mode-fixed': {
-    about: 'The boot mode cannot be changed: BootSourceOverrideMode gets 400.',
-    source: 'bmc-toolbox/bmclib pull request 318 (HPE Gen9 and DL160 Gen10)',
+    about: 'The boot mode is not shown, and cannot be changed: BootSourceOverrideMode gets 400.',
+    source: 'openstack/ironic drivers/modules/redfish/management.py (HPE Gen9); bmc-toolbox/bmclib pull request 318',
     around: together(
-      shows('ComputerSystem', (body) => ({ ...body, Boot: without(bootOf(body), 'BootSourceOverrideMode@Redfish.AllowableValues') })),
+      shows('ComputerSystem', (body) => ({
+        ...body,
+        Boot: without(bootOf(body), 'BootSourceOverrideMode', 'BootSourceOverrideMode@Redfish.AllowableValues'),
+      })),
       instead(
         'PATCH',
         SYSTEM,

@@ -4,6 +4,11 @@ import { isObject } from '../../../model/json';
 import { ROOT, type Route, type Service, type ServiceAnswer, type System, type SystemContext } from './routes';
 
 /** A request as habits see it: its path has this service's own names, not those of the maker. */
+/** The first bytes of a file, and how many it has. */
+export interface SentFile {
+  readonly head: Buffer;
+  readonly size: number;
+}
 export interface Asked {
   /** In upper case; GET for HEAD. */
   readonly method: string;
@@ -13,6 +18,8 @@ export interface Asked {
   readonly headers: IncomingHttpHeaders;
   /** Rejects when it is too long or not JSON. Undefined: there is none. */
   readonly body: () => Promise<unknown>;
+  /** Reads the request's content as a file, in place of `body`. */
+  readonly file: () => Promise<SentFile>;
   /** The request's place among those of its connection; the first is 1. */
   readonly onConnection: number;
 }

@@ -112,6 +112,20 @@ async function fetchFirmware(service: Service, { hardware }: System, id: string,
   if (task && !STAGED[image.component]) runTask(hardware, task, now);
 }
 
+/** Begins an update with a file that was sent. @param head its beginning */
+export function pushedUpdate(service: Service, system: System, head: Buffer): ServiceAnswer {
+  const image = readFirmware(head);
+  if (!image) return refuse('UnrecognizedRequestBody');
+  const { task, answer } = startTask(service, system, {
+    name: `Firmware update of ${system.name}`,
+    phase: 'staged',
+    work: { kind: 'firmware', ...image },
+    takes: service.settings.taskMs,
+  });
+  if (task && !STAGED[image.component]) runTask(system.hardware, task, service.clock.now());
+  return answer;
+}
+
 export const UPDATE_ROUTES: readonly Route[] = [
   {
     path: PATH,

@@ -6,6 +6,7 @@ import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { redfishPower } from '../../../drivers/redfish/power';
 import { redfishSensors } from '../../../drivers/redfish/sensors';
 import type { Outcome, Power, Step, Task } from '../../../drivers/interfaces';
+import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
 import { MEDIA } from '../../../simulator/hardware/boot-media';
 import { BIOS, biosValues } from '../../../simulator/hardware/bios-settings';
@@ -33,9 +34,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const vendor = await redfishManagement.detectVendor!(task);
     const mode = await redfishManagement.bootMode!.get(task);
     const components = await redfishFirmware.components!(task);
-    const settings = await redfishBios.settings!(task);
+    const settings = await redfishBios.settings!(task).then(
+      ({ length }) => length,
+      (error: unknown) => {
+        if (error instanceof Fault && error.name === 'UnsupportedDriverExtension') return 'not supported';
+        throw error;
+      },
+    );
     const macs = await redfishManagement.macAddresses!(task);
-    return { power, vendor, mode, components: components.map(({ component }) => component), settings: settings.length, macs };
+    return { power, vendor, mode, components: components.map(({ component }) => component), settings, macs };
   },
   power: async (task, bmc) => {
     const states: unknown[] = [];
@@ -85,7 +92,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   'network ports': async (task, bmc) => {
     const step = redfishManagement.steps!.find((candidate) => candidate.step === 'configure_network_adapters')!;
-    const outcome = await toEnd(task, bmc, step, { ports: [{ name: 'NIC1/1', mode: 'FibreChannel' }] });
+    const [port] = await redfishManagement.networkPorts!(task);
+    const outcome = await toEnd(task, bmc, step, { ports: [{ name: port?.names[0] ?? 'none', mode: 'FibreChannel' }] });
     return { outcome, mode: modeOf(bmc.system.hardware.get(NETWORK_MODES).current, '1') };
   },
 };

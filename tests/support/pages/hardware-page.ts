@@ -1,5 +1,8 @@
 /** docs/reference/hardware.md: which functions of each interface work, with which counterparts, and which test shows it. */
 
+import { PERSONALITIES } from '../../../simulator/redfish/makers/personalities';
+import { IDRAC, STOPS } from './maker-lives';
+
 /**
  * The counterpart of a test. `bent`: a service of the tests whose answers are as wrong as a BMC's can be. It shows how we handle errors,
  * not that real BMCs work.
@@ -387,6 +390,20 @@ export function hardwarePage(): string {
     'The other interfaces of `idrac` are those of `redfish`: see [dell.md](../dell.md).',
     '',
     ...table('idrac'),
+    '## Simulated machines of makers',
+    '',
+    '`bloomery simulate --personality` imitates machines of makers by what is reported of them ([makers.md](makers.md)).',
+    'A node lives on each of them twice: it is enrolled, inspected, cleaned, deployed and undeployed, and its ramdisk comes from the network or from a virtual CD.',
+    'One test shows both: [personalities.test.ts](../../tests/flows/hardware/personalities.test.ts).',
+    'It shows nothing of real machines.',
+    '',
+    '| simulated maker | from the network | from a virtual CD |',
+    '|---|---|---|',
+    ...Object.entries(PERSONALITIES).map(([name, { product }]) => {
+      const type = (IDRAC as readonly string[]).includes(name) ? '✔ (`idrac`)' : '✔';
+      return `| ${product} (\`${name}\`) | ✔ | ${(STOPS as Readonly<Record<string, { readonly words: string }>>)[name]?.words ?? type} |`;
+    }),
+    '',
     '## Peculiarities of BMCs',
     '',
     'These peculiarities are known from reports; a test service reproduces each of them.',

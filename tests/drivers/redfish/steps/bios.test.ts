@@ -189,7 +189,8 @@ describe('apply_configuration', () => {
     it.each([
       ['lists the old value', { NumCores: 10 }],
       ['lists nothing', undefined],
-    ])('sends them once more with If-Match: * where it shows no ETag and %s', async (_, shown) => {
+    ])('sends them once more with If-Match: * where an AMI shows no ETag and %s', async (_, shown) => {
+      Object.assign(service.resources[SYSTEM] as object, { Manufacturer: 'American Megatrends' });
       drops((match) => match === '*', shown);
       const { task } = bench();
       expect(await apply(task, named({ NumCores: 12 }))).toMatchObject({ kind: 'wait' });
@@ -456,6 +457,17 @@ describe('helpers', () => {
     ['returns an attribute that does not exist', { a: null }, {}, {}, ['a']],
   ])('unapplied: %s', (_, asked, current, pending, left) => {
     expect(Object.keys(unapplied(asked as never, current as never, pending as never))).toEqual(left);
+  });
+  it.each([
+    ['its ending', { QuietBoot: 'x' }, { QuietBoot_009F: 'x' }],
+    ['its other ending', { PXE: 'x' }, { 'PXE#00F7': 'x' }],
+    ['the whole name', { QuietBoot_009F: 'x' }, { QuietBoot_009F: 'x' }],
+    ['a name of several attributes', { Twice: 'x' }, { Twice: 'x' }],
+    ['a name that is also an attribute', { Own: 'x' }, { Own: 'x' }],
+    ['an ending that is none', { Port: 'x' }, { Port: 'x' }],
+  ])('convertSettings with names without endings: %s', (_, asked, attributes) => {
+    const current = { QuietBoot_009F: 'y', 'PXE#00F7': 'y', Twice_0001: 'y', Twice_0002: 'y', Own: 'y', Own_0003: 'y', Port_1: 'y' };
+    expect(convertSettings(new Map(Object.entries(asked)), new Map(), current)).toEqual({ attributes, invalid: [] });
   });
   it('convertSettings without a registry uses the types of the current values', () => {
     const current = { n: 5, b: true, s: 'x' };
