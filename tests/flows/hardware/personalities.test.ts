@@ -26,9 +26,9 @@ beforeAll(async () => {
       'redfish.boot_mode_config_timeout': 5,
       'conductor.power_state_change_timeout': 30,
       'conductor.check_provision_state_interval': 2,
-      'conductor.deploy_callback_timeout': 300,
-      'conductor.clean_callback_timeout': 300,
-      'conductor.inspect_wait_timeout': 300,
+      'conductor.deploy_callback_timeout': 120,
+      'conductor.clean_callback_timeout': 120,
+      'conductor.inspect_wait_timeout': 120,
     },
   });
 }, 60_000);
