@@ -39,6 +39,7 @@ export const PARTS = {
     namespaces: true,
     rare: true,
   },
+  'agent/inject-files': { groups: ['image'], seconds: 8 },
   'agent/burnin-pairing': { groups: ['burn-in'], seconds: 10 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {
