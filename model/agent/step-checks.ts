@@ -13,7 +13,7 @@ import {
 import { AgentError } from './errors';
 import { readInjectedFiles } from './inject-files';
 
-export interface StepSettings {
+interface StepSettings {
   /** driver_info with the values of the step. */
   readonly info: JsonObject;
   readonly properties: JsonObject;
