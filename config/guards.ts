@@ -45,7 +45,6 @@ export const GUARDED_OPTIONS: readonly GuardRow[] = [
   // What may be enrolled, deployed and run.
   { section: 'api', name: 'disallowed_enrollment_boot_modes', instead: 'use [conductor]disallowed_deployment_boot_modes' },
   { section: 'api', name: 'network_data_schema', harmless: ['$pybasedir/api/controllers/v1/network-data-schema.json'], instead: "network data is checked by Ironic's own schema" },
-  { section: 'agent_containers', name: 'allowed_containers', instead: 'the agent here runs no containers' },
 ];
 
 const WORDS: Readonly<Record<string, string>> = { '1': 'true', on: 'true', yes: 'true', '0': 'false', off: 'false', no: 'false' };

@@ -503,6 +503,13 @@ export const OPTIONS = [
   { section: 'agent', name: 'allow_md5_checksum', kind: 'boolean', default: true, help: 'Agents accept MD5 checksums of images. The lookup response tells the agent this value.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Write raw images to the disk while they are downloaded.' },
   { section: 'agent', name: 'enable_bios_bootloader_install', kind: 'boolean', default: false, help: "Allow ironic-python-agent to run the grub-install of partition images. Bloomery's agent runs no program of an image." },
+  // [agent_containers]
+  { section: 'agent_containers', name: 'allow_arbitrary_containers', kind: 'boolean', default: false, help: 'Agents with podman run any container that a step names. False: only those of allowed_containers. Steps of a file in the ramdisk always run. The lookup response tells the agent this value and the others of this section.' },
+  { section: 'agent_containers', name: 'allowed_containers', kind: 'list', default: [], help: 'Images of containers that steps may name, such as docker://registry.example/tool:1.' },
+  { section: 'agent_containers', name: 'container_steps_file', kind: 'string', default: '/etc/ironic-python-agent.d/mysteps.yaml', help: 'File in the ramdisk, YAML, with steps that are containers.' },
+  { section: 'agent_containers', name: 'runner', kind: 'string', default: 'podman', choices: ['podman', 'docker'], help: "Program with which ironic-python-agent runs containers. Bloomery's agent always takes podman." },
+  { section: 'agent_containers', name: 'pull_options', kind: 'list', default: [], help: 'Options of the command that pulls an image.' },
+  { section: 'agent_containers', name: 'run_options', kind: 'list', default: ['--rm', '--network=host'], help: 'Options of the command that runs a container.' },
   // [health]
   { section: 'health', name: 'enabled', kind: 'boolean', default: true, ours: true, help: 'Raise alerts about machines from what is read of them anyway: sensors, their health, changes of their hardware (docs/health.md).' },
   { section: 'health', name: 'rules', kind: 'string', default: null, ours: true, help: 'YAML file with the rules of the site, in addition to the built-in ones, or in their place (docs/health.md).' },

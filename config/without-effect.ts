@@ -50,7 +50,6 @@ const WITHOUT_EFFECT: readonly WithoutEffectRow[] = [
   { section: 'agent', names: ['agent_pxe_append_params'], because: renamed('[pxe]kernel_append_params') },
   { section: 'agent', names: ['agent_erase_devices_priority', 'agent_erase_devices_iterations'], because: renamed('[deploy]erase_devices_priority and shred_random_overwrite_iterations') },
   { section: 'agent', names: ['agent_pxe_bootfile_name', 'agent_pxe_config_template'], because: SCRIPTS },
-  { section: 'agent_containers', because: 'the agent here runs no containers' },
   { section: 'amt', because: NO_DRIVER },
   { section: 'audit', names: ['audit_map_file', 'namespace'], because: 'the audit log names each operation as openapi.yaml does' },
   { section: 'audit_middleware_notifications', because: 'the audit log is a file: [audit]log_file' },

@@ -481,6 +481,11 @@ export interface DeployInterface extends Interface {
   agentSteps?(task: Task, kind: SavedKind): Promise<readonly PlannedStep[] | undefined>;
   /** `interface.step` → name → argument of an agent's step, beside those that the agent offers. */
   readonly agentArguments?: Readonly<Record<string, Readonly<Record<string, StepArgument>>>>;
+  /** What is wrong with the node's settings for an agent's step, as far as the server can tell. */
+  agentStepProblem?(
+    node: Pick<NodeRecord, 'driver_info' | 'driver_internal_info' | 'properties'>,
+    step: Pick<PlannedStep, 'interface' | 'step' | 'args'>,
+  ): string | undefined;
   /** Runs a step of `agentSteps`. */
   runAgentStep?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
   /**

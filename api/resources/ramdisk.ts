@@ -24,19 +24,17 @@ function checkEnabled({ path }: Request, { options }: ApiContext): void {
 }
 
 const FIELDS = ['uuid', 'properties', 'instance_info', 'driver_internal_info'];
-/** Agent settings from options of Ironic that this server does not have, with their defaults. */
-const AGENT_DEFAULTS = {
-  agent_containers: {
-    allow_arbitrary_containers: false,
-    allowed_containers: [],
-    container_steps_file: '/etc/ironic-python-agent.d/mysteps.yaml',
-    runner: 'podman',
-    pull_options: [],
-    run_options: ['--rm', '--network=host'],
-  },
-  agent_token_required: true,
-  tls_cipher_suites: null,
-};
+/** Agent settings that no option changes. */
+const AGENT_DEFAULTS = { agent_token_required: true, tls_cipher_suites: null };
+/** Which containers steps may run, and how. */
+const agentContainers = (options: Options): object => ({
+  allow_arbitrary_containers: options['agent_containers.allow_arbitrary_containers'],
+  allowed_containers: options['agent_containers.allowed_containers'],
+  container_steps_file: options['agent_containers.container_steps_file'],
+  runner: options['agent_containers.runner'],
+  pull_options: options['agent_containers.pull_options'],
+  run_options: options['agent_containers.run_options'],
+});
 /** The agent's settings for its own metrics. */
 const agentMetrics = (options: Options): object => ({
   metrics: {
@@ -56,6 +54,7 @@ const answerWith = (node: Buffer, managementInterface: string | null, token: unk
   const config = {
     ...agentMetrics(options),
     ...AGENT_DEFAULTS,
+    agent_containers: agentContainers(options),
     permitted_image_formats: options['conductor.permitted_image_formats'],
     disable_deep_image_inspection: options['conductor.disable_deep_image_inspection'],
     // Only this program's agent unpacks images.

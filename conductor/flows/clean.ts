@@ -15,7 +15,7 @@ import { admitErase, cleaningRequest, requestsErase, runbookWithErase, withChose
 import type { StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
 import { automatedCleanSteps, withDefaults } from '../steps/default-config';
-import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { allowedSteps, checkArguments, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { forgottenAtBegin } from './admission';
 import { restoredInterface } from '../hardware/deploy-interface';
 import { storeLogsAtEnd } from './failure-report';
@@ -142,10 +142,13 @@ export const clean = listedFlow(list, {
     if (!isListed(task)) {
       const allowed = (steps: readonly PlannedStep[]) => allowedSteps(task.context.options, 'clean', steps);
       const steps = isAutomated(task) ? await automatedCleanSteps(task, offered) : [];
+      checkArguments(task, 'clean', steps);
       return withChosenErase(task.node, allowed(steps), allowed(offered));
     }
     const checking = { withoutRamdisk: ramdiskRefused, unknownLater: isBeforeRamdisk(task) };
-    return manualSteps('clean', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
+    const steps = await withDefaults(task, requestedSteps(task, list), offered);
+    checkArguments(task, 'clean', steps);
+    return manualSteps('clean', steps, offered, checking);
   },
   finish: async (task) => {
     if (!withoutRamdisk(task)) {

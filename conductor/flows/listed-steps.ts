@@ -77,7 +77,7 @@ export async function checkList(task: NodeTask, list: ListedSteps, asked: readon
   const steps = await withDefaults(task, withoutDroppedSteps(asked), offered);
   try {
     checkRequestedSteps(kind, steps, offered, { unknownLater: !withoutRamdisk });
-    checkArguments(task.driver, kind, steps);
+    checkArguments(task, kind, steps);
     await checkConditions(task, kind, steps);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -7,7 +7,7 @@ import type { NodeTask } from '../core/node-task';
 import { withDefaults } from '../steps/default-config';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { recordSteps } from '../steps/step-history';
-import { manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { checkArguments, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
 import { restoredInterface } from '../hardware/deploy-interface';
 import { storeLogsAtEnd } from './failure-report';
 import { unfinishedAbort } from './flow';
@@ -112,7 +112,9 @@ export const service = listedFlow(list, {
   plan: async (task, fromAgent, ramdiskRefused) => {
     const offered = offeredSteps(task.driver, 'service', fromAgent);
     const checking = { withoutRamdisk: ramdiskRefused, unknownLater: isBeforeRamdisk(task) };
-    return manualSteps('service', await withDefaults(task, requestedSteps(task, list), offered), offered, checking);
+    const steps = await withDefaults(task, requestedSteps(task, list), offered);
+    checkArguments(task, 'service', steps);
+    return manualSteps('service', steps, offered, checking);
   },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');

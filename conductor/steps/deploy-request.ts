@@ -81,7 +81,7 @@ export async function requestedDeploySteps(
       "Validation of deploy steps from deploy templates matching this node's instance traits failed. " +
       `Matching deploy templates: ${templates.map(({ name }) => name).join(',')}. Errors: `,
   });
-  checkArguments(task.driver, 'deploy', [...user, ...templated]);
+  checkArguments(task, 'deploy', [...user, ...templated]);
   checkRequestedSteps('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
   const taken = new Set(user.map(stepId));
   return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];

@@ -7,6 +7,7 @@ import { maskSecrets } from '../../model/masks';
 import { repr } from '../../model/python';
 import type { InterfaceKind, JsonObject, StepControls } from '../../model/records';
 import { CONTROL_NAMES } from '../../model/rules/step-controls';
+import type { NodeTask } from '../core/node-task';
 import { isDropped, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../../drivers/interfaces';
@@ -187,18 +188,22 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   object: (value) => isObject(value),
 };
 export const isOfType = (type: NonNullable<StepArgument['type']>, value: unknown): boolean => IS[type](value);
-/** Checks the arguments that the driver and the conductor know. Throws InvalidParameterValue. */
-export function checkArguments(driver: Driver, kind: StepKind, asked: readonly RequestedStep[]): void {
+/** Checks the arguments that the driver and the conductor know, and the node's settings for the steps. Throws InvalidParameterValue. */
+export function checkArguments({ driver, node }: Pick<NodeTask, 'driver' | 'node'>, kind: StepKind, asked: readonly RequestedStep[]): void {
   const errors = asked
     .filter((step) => !step.execute_on_child_nodes)
     .flatMap((step) => {
-      const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? driver.deploy.agentArguments?.[stepId(step)] ?? {};
-      return Object.entries(step.args ?? {}).flatMap(([name, value]) => {
+      const own = findStep(driver, kind, step) ?? reservedStep(step);
+      const known = own?.args ?? driver.deploy.agentArguments?.[stepId(step)] ?? {};
+      const inArguments = Object.entries(step.args ?? {}).flatMap(([name, value]) => {
         const { type, problem } = known[name] ?? { description: '' };
         if (type !== undefined && !IS[type](value)) return [`${kind} step ${showStep(step)} needs ${type} as its argument ${name}`];
         const wrong = problem?.(value, step.args ?? {});
         return wrong === undefined ? [] : [`the argument ${name} of ${kind} step ${showStep(step)} ${wrong}`];
       });
+      if (own || inArguments.length > 0) return inArguments;
+      const problem = driver.deploy.agentStepProblem?.(node, step);
+      return problem === undefined ? [] : [`${kind} step ${stepId(step)}: ${problem}`];
     });
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: errors.join('; ') });
 }

@@ -8,7 +8,7 @@ import { blocksProblem, diskHintsProblem, uploadUrlProblem } from '../../model/a
 import { repr } from '../../model/python';
 import { agentReport } from './report';
 import { snapshotStep } from './snapshot';
-import { agentArguments } from './step-settings';
+import { agentArguments, agentStepProblem } from './step-settings';
 import { agentSteps, onHeartbeat, runAgentStep } from './steps';
 import { ramdiskProperties } from './ramdisk';
 import { validateCapabilities } from '../common/capabilities';
@@ -238,6 +238,7 @@ export const agentDeploy = {
   tearDownService,
   agentSteps,
   agentArguments,
+  agentStepProblem,
   runAgentStep,
   onHeartbeat,
   agentReport,

@@ -3,7 +3,9 @@
  * steps too: the agent gets the node with the values of the step.
  */
 import { isObject } from '../../model/json';
-import type { JsonObject } from '../../model/records';
+import { MANAGER_NAME } from '../../model/agent/manager';
+import { settingsProblem } from '../../model/agent/step-checks';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import type { PlannedStep, SavedKind, StepArgument, Task } from '../interfaces';
 
 interface Setting extends StepArgument {
@@ -67,6 +69,22 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, Setting>>>> = {
 /** See DeployInterface.agentArguments. */
 export const agentArguments: Readonly<Record<string, Readonly<Record<string, StepArgument>>>> = SETTINGS;
 
+/** driver_info with the values of the step. */
+function driverInfoFor(info: JsonObject, id: string, args: JsonObject): JsonObject {
+  const known = SETTINGS[id] ?? {};
+  const set = Object.entries(args).filter(([name]) => Object.hasOwn(known, name) && known[name]!.field[0] === 'driver_info');
+  return { ...info, ...Object.fromEntries(set.map(([name, value]) => [known[name]!.field[1], value])) };
+}
+/** See DeployInterface.agentStepProblem. Before the first agent of a node has called, it may be any agent. */
+export function agentStepProblem(
+  { driver_info, driver_internal_info, properties }: Pick<NodeRecord, 'driver_info' | 'driver_internal_info' | 'properties'>,
+  { interface: owner, step, args = {} }: Pick<PlannedStep, 'interface' | 'step' | 'args'>,
+): string | undefined {
+  const id = `${owner}.${step}`;
+  const managers = driver_internal_info['hardware_manager_version'];
+  const isOurs = isObject(managers) && Object.hasOwn(managers, MANAGER_NAME);
+  return settingsProblem(id, { info: driverInfoFor(driver_info, id, args), properties, args }, isOurs);
+}
 /** Arguments of this name that the agent itself offers are its own. */
 function offeredByAgent({ node }: Task, kind: SavedKind, step: PlannedStep): readonly string[] {
   const cached = node.driver_internal_info[`agent_cached_${kind}_steps`];

@@ -6,10 +6,29 @@ import type { JsonObject } from '../records';
 import { shortened } from '../text';
 import { AgentError } from './errors';
 
-/** Seconds: what a timer can wait. */
-const LONGEST = 24 * 86_400;
-const MAX_WORKERS = 4096;
-const MAX_LOOPS = 1000;
+/** What an agent can do. */
+export interface BurnInLimits {
+  readonly workers: number;
+  readonly loops: number;
+  readonly seconds: number;
+  /** Paths of files and folders, and the name of a group. */
+  readonly path: RegExp;
+  readonly group: RegExp;
+}
+const DAY = 86_400;
+/** Absolute, without `.` and `..`. */
+const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+-]{1,64}){1,16}$/;
+/** Our agent: its timers wait 24 days, and paths may be words of a program's command line. */
+export const OUR_LIMITS: BurnInLimits = { workers: 4096, loops: 1000, seconds: 24 * DAY, path: PATH, group: /^[\w.-]{1,100}$/ };
+/** Any agent: stress-ng and fio take larger numbers and other paths. */
+const ANY_TEXT = /^\P{Cc}{1,1000}$/u;
+export const ANY_LIMITS: BurnInLimits = {
+  workers: 2 ** 31 - 1,
+  loops: 2 ** 31 - 1,
+  seconds: 10 * 365 * DAY,
+  path: ANY_TEXT,
+  group: ANY_TEXT,
+};
 
 export interface CpuBurnIn {
   /** 0: one for each processor. */
@@ -49,11 +68,14 @@ interface GpuBurnIn {
   readonly count: number;
 }
 
-const refusal = (name: string, value: unknown, wanted: string): AgentError =>
-  new AgentError('InvalidCommandParamsError', `driver_info/${name} must be ${wanted}, not ${shortened(JSON.stringify(value), 100)}`);
+/** Without the value of a URL, which may have a password. */
+const refusal = (name: string, value: unknown, wanted: string): AgentError => {
+  const got = name.endsWith('_url') ? '' : `, not ${shortened(JSON.stringify(value), 100)}`;
+  return new AgentError('InvalidCommandParamsError', `driver_info/${name} must be ${wanted}${got}`);
+};
 
 /** Of one driver_info. Absent and null members have the default. */
-function reader(info: JsonObject) {
+function reader(info: JsonObject, limits: BurnInLimits) {
   const given = <Value>(name: string, otherwise: Value, read: (value: unknown) => Value | undefined, wanted: string): Value => {
     const value = info[name] ?? undefined;
     if (value === undefined) return otherwise;
@@ -62,15 +84,20 @@ function reader(info: JsonObject) {
     return found;
   };
   return {
-    count: (name: string, otherwise: number, most: number): number =>
-      given(name, otherwise, (value) => integerIn(value, 0, most), `a number from 0 to ${most}`),
+    count: (name: string, otherwise: number): number =>
+      given(name, otherwise, (value) => integerIn(value, 0, limits.workers), `a number from 0 to ${limits.workers}`),
     seconds: (name: string, otherwise: number, least: 0 | 1): number =>
-      given(name, otherwise, (value) => durationIn(value, least), `a time from ${least} to ${LONGEST} seconds, as 600, 10m, 2h or 1d`),
+      given(
+        name,
+        otherwise,
+        (value) => durationIn(value, least, limits.seconds),
+        `a time from ${least} to ${limits.seconds} seconds, as 600, 10m, 2h or 1d`,
+      ),
     file: (name: string): string | undefined =>
       given<string | undefined>(
         name,
         undefined,
-        (value) => (isFile(value) ? value : undefined),
+        (value) => (isFile(value, limits.path) ? value : undefined),
         'the path of a file, such as /var/log/burnin.cpu',
       ),
     flag: (name: string): boolean => given<boolean>(name, false, flagIn, 'true or false'),
@@ -84,10 +111,10 @@ function integerIn(value: unknown, least: number, most: number): number | undefi
   const number = typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(number) && (number as number) >= least && (number as number) <= most ? (number as number) : undefined;
 }
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
-function durationIn(value: unknown, least: number): number | undefined {
-  const [, digits, unit] = /^(\d{1,8})([smhdw]?)$/.exec(String(value)) ?? [];
-  return digits === undefined ? undefined : integerIn(Number(digits) * UNITS[unit || 's']!, least, LONGEST);
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: DAY, w: 7 * DAY, y: 365 * DAY };
+function durationIn(value: unknown, least: number, most: number): number | undefined {
+  const [, digits, unit] = /^(\d{1,9})([smhdwy]?)$/.exec(String(value)) ?? [];
+  return digits === undefined ? undefined : integerIn(Number(digits) * UNITS[unit || 's']!, least, most);
 }
 const SIZES: Readonly<Record<string, number>> = { b: 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 function memoryIn(value: unknown): MemoryBurnIn['memory'] | undefined {
@@ -103,44 +130,40 @@ function flagIn(value: unknown): boolean | undefined {
   const name = String(value).toLowerCase();
   return Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
 }
-/** Absolute, without `.` and `..`, in an ordinary alphabet: the path may be a word of a program's command line. */
-const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+-]{1,64}){1,16}$/;
-/** Not one of devices or of the kernel: a result must not overwrite a disk. */
-const isFile = (value: unknown): value is string =>
-  typeof value === 'string' && PATH.test(value) && !/^\/(?:dev|proc|sys)(?:\/|$)/.test(value);
+/** Without `..`, and not one of devices or of the kernel: a result must not overwrite a disk. */
+const isFile = (value: unknown, path: RegExp): value is string =>
+  typeof value === 'string' && path.test(value) && !/(?:^|\/)\.{1,2}(?:\/|$)/.test(value) && !/^\/(?:dev|proc|sys)(?:\/|$)/.test(value);
 const HOST = /^(?!-)[A-Za-z0-9.:_%-]{1,253}$/;
 
-const DAY = 86_400;
-
-export function readCpuBurnIn(info: JsonObject): CpuBurnIn {
-  const { count, seconds, file } = reader(info);
+export function readCpuBurnIn(info: JsonObject, limits = OUR_LIMITS): CpuBurnIn {
+  const { count, seconds, file } = reader(info, limits);
   return {
-    workers: count('agent_burnin_cpu_cpu', 0, MAX_WORKERS),
+    workers: count('agent_burnin_cpu_cpu', 0),
     seconds: seconds('agent_burnin_cpu_timeout', DAY, 1),
     outputFile: file('agent_burnin_cpu_outputfile'),
   };
 }
-export function readMemoryBurnIn(info: JsonObject): MemoryBurnIn {
-  const { count, seconds, file, given } = reader(info);
+export function readMemoryBurnIn(info: JsonObject, limits = OUR_LIMITS): MemoryBurnIn {
+  const { count, seconds, file, given } = reader(info, limits);
   return {
-    workers: count('agent_burnin_vm_vm', 0, MAX_WORKERS),
+    workers: count('agent_burnin_vm_vm', 0),
     seconds: seconds('agent_burnin_vm_timeout', DAY, 1),
     outputFile: file('agent_burnin_vm_outputfile'),
     memory: given('agent_burnin_vm_vm-bytes', { part: 0.98 }, memoryIn, 'a part of the memory or a size, as 98%, 512M or 4G'),
   };
 }
-export function readDiskBurnIn(info: JsonObject): DiskBurnIn {
-  const { given, seconds, file, flag } = reader(info);
+export function readDiskBurnIn(info: JsonObject, limits = OUR_LIMITS): DiskBurnIn {
+  const { given, seconds, file, flag } = reader(info, limits);
   return {
-    loops: given('agent_burnin_fio_disk_loops', 4, (value) => integerIn(value, 1, MAX_LOOPS), `a number from 1 to ${MAX_LOOPS}`),
+    loops: given('agent_burnin_fio_disk_loops', 4, (value) => integerIn(value, 1, limits.loops), `a number from 1 to ${limits.loops}`),
     seconds: seconds('agent_burnin_fio_disk_runtime', 0, 0),
     outputFile: file('agent_burnin_fio_disk_outputfile'),
     smartTest: flag('agent_burnin_fio_disk_smart_test'),
   };
 }
 /** Throws CleaningError, in ironic-python-agent's words, if no partner can be known. */
-export function readNetworkBurnIn(info: JsonObject): NetworkBurnIn {
-  const { seconds, file, given, text } = reader(info);
+export function readNetworkBurnIn(info: JsonObject, limits = OUR_LIMITS): NetworkBurnIn {
+  const { seconds, file, given, text } = reader(info, limits);
   const name = 'agent_burnin_fio_network_config';
   const config = given<JsonObject>(name, {}, (value) => (isObject(value) ? value : undefined), 'an object with role and partner');
   const isStatic = Object.keys(config).length > 0;
@@ -148,7 +171,7 @@ export function readNetworkBurnIn(info: JsonObject): NetworkBurnIn {
     seconds: seconds('agent_burnin_fio_network_runtime', 21_600, 1),
     outputFile: file('agent_burnin_fio_network_outputfile'),
     patience: seconds('agent_burnin_fio_network_pairing_timeout', isStatic ? STATIC_PATIENCE : 900, 1),
-    partner: isStatic ? staticPartner(name, config) : dynamicPartner(text),
+    partner: isStatic ? staticPartner(name, config) : dynamicPartner(text, limits),
   };
 }
 /** Seconds. Machines that begin together reach the step minutes apart. ironic-python-agent's writer waits without an end. */
@@ -163,25 +186,25 @@ function staticPartner(name: string, { role, partner }: JsonObject): NetworkBurn
   if (typeof partner !== 'string' || !HOST.test(partner)) throw refusal(`${name}/partner`, partner, 'a host name or an address');
   return { role, host: partner };
 }
-function dynamicPartner(text: ReturnType<typeof reader>['text']): NetworkBurnIn['partner'] {
+function dynamicPartner(text: ReturnType<typeof reader>['text'], { group: pattern }: BurnInLimits): NetworkBurnIn['partner'] {
   const name = 'agent_burnin_fio_network_pairing_backend_url';
   const backendUrl = text(name, '', /^[\x21-\x7e]{1,1000}$/, 'a URL');
   if (backendUrl === '') throw cleaning(`fio (network): dynamic pairing config is missing ${name}`);
   const group = text(
     'agent_burnin_fio_network_pairing_group_name',
     'ironic.network-burnin',
-    /^[\w.-]{1,100}$/,
+    pattern,
     'a name of letters, digits, dots, _ and -',
   );
   return { backendUrl, group };
 }
-export function readGpuBurnIn(info: JsonObject): GpuBurnIn {
-  const { count, seconds, given, text } = reader(info);
+export function readGpuBurnIn(info: JsonObject, limits = OUR_LIMITS): GpuBurnIn {
+  const { count, seconds, given, text } = reader(info, limits);
   const memory = (value: unknown): string | undefined => (/^\d{1,9}%?$/.test(String(value)) ? String(value) : undefined);
   return {
-    folder: text('agent_burnin_gpu_install_dir', '/opt/gpu-burn', PATH, 'the path of a folder'),
+    folder: text('agent_burnin_gpu_install_dir', '/opt/gpu-burn', limits.path, 'the path of a folder'),
     seconds: seconds('agent_burnin_gpu_timeout', DAY, 1),
     memory: given('agent_burnin_gpu_memory', '95%', memory, 'a part of the memory or MB, as 95% or 4096'),
-    count: count('agent_burnin_gpu_count', 0, MAX_WORKERS),
+    count: count('agent_burnin_gpu_count', 0),
   };
 }

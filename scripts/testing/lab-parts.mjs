@@ -39,6 +39,8 @@ export const PARTS = {
     namespaces: true,
     rare: true,
   },
+  'agent/inject-files': { groups: ['image'], seconds: 8 },
+  'agent/one-boot': { groups: ['machines', 'ramdisk', 'image'], seconds: 60 },
   'agent/burnin-pairing': { groups: ['burn-in'], seconds: 10 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/end-to-end-ipmi': {

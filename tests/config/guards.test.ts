@@ -30,7 +30,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   '[DEFAULT]allow_image_access_via_auth_token': 'opens',
   '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',
   '[agent]certificates_path': 'a folder of files that are made here in memory',
-  '[agent_containers]allow_arbitrary_containers': 'opens',
   '[conductor]disable_file_checksum': 'opens',
   '[glance]allowed_direct_url_schemes': 'opens',
   '[json_rpc]allowed_roles': 'each call is signed',

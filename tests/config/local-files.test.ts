@@ -28,6 +28,7 @@ const NEITHER: Readonly<Record<string, string>> = {
   'pxe.tftp_root': 'served to everybody',
   'pxe.loader_file_paths': 'served to everybody',
   'dnsmasq.dhcp_leasefile': 'has no effect',
+  'agent_containers.container_steps_file': 'a path in the ramdisk',
   'nfs.share_path': 'a path on the server of the share',
   'cifs.share_path': 'a path on the server of the share',
 };

@@ -84,7 +84,7 @@ export async function started(
     options: conductorOptions(given.options),
     log: collecting(complaints, given.tell),
     random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf() },
+    connections: { ipmi: nowhere, redfish: nowhere, services: servicesOf(given.options) },
     interfaces: interfacesOf(machine, given.periodics),
     hardwareTypes: HARDWARE,
     ...given.rooms,

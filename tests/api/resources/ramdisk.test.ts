@@ -9,6 +9,8 @@ const api = useApi({
   'oslo_middleware.enable_proxy_headers_parsing': true,
   'agent.callback_hosts': ['198.51.100.0/24', 'Agents.example'],
   'conductor.permitted_image_formats': ['raw', 'qcow2'],
+  'agent_containers.allowed_containers': ['docker://r.example/a:1'],
+  'agent_containers.runner': 'docker',
   'agent.tls_minimum_version': '1.2',
 });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -59,6 +61,14 @@ describe('lookup', () => {
       agent_skip_bmc_detect: false,
       metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
       metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
+      agent_containers: {
+        allow_arbitrary_containers: false,
+        allowed_containers: ['docker://r.example/a:1'],
+        container_steps_file: '/etc/ironic-python-agent.d/mysteps.yaml',
+        runner: 'docker',
+        pull_options: [],
+        run_options: ['--rm', '--network=host'],
+      },
     });
     expect(first.body.node.driver_internal_info).toMatchObject({ agent_secret_token: '******' });
     const token = first.body.config['agent_token'] as string;

@@ -19,6 +19,7 @@ import { done, type Driver, type PlannedStep } from '../../../drivers/interfaces
 import { conductorOptions } from '../../support/conductor';
 import { interfacesOf, newMachine } from '../../support/machine';
 import { errorWith } from '../../support/expect';
+import { testTask } from '../../support/task';
 
 type Checking = Parameters<typeof manualSteps>[3];
 const at = (id: string, priority: number, more: Partial<PlannedStep> = {}): PlannedStep => {
@@ -87,9 +88,18 @@ it('checks an argument beside the others of its step', () => {
   const problem = (value: unknown, { zeros }: object & { zeros?: unknown }) => (value === 0 && zeros === false ? 'is wrong' : undefined);
   const agentArguments = { 'deploy.shred': { passes: { description: '', problem }, zeros: { description: '' } } };
   const adding: Driver = { ...own, deploy: { ...own.deploy, agentArguments } };
-  const check = (args: JsonObject): void => checkArguments(adding, 'clean', [{ interface: 'deploy', step: 'shred', args }]);
+  const check = (args: JsonObject): void =>
+    checkArguments({ driver: adding, node: testTask().task.node }, 'clean', [{ interface: 'deploy', step: 'shred', args }]);
   check({ passes: 0 });
   expect(() => check({ passes: 0, zeros: false })).toThrow(/^the argument passes of clean step .* is wrong$/);
+});
+
+it("checks the node's settings for a step of the agent, and leaves the driver's own steps to the driver", () => {
+  const own = driver();
+  const adding: Driver = { ...own, deploy: { ...own.deploy, agentStepProblem: (_, { step }) => `driver_info/${step} must be x` } };
+  const check = (id: string): void => checkArguments({ driver: adding, node: testTask().task.node }, 'clean', [at(id, 0)]);
+  expect(() => check('deploy.shred')).toThrow('clean step deploy.shred: driver_info/shred must be x');
+  check('vendor.beep');
 });
 
 it('automated cleaning orders steps by the priorities of driver, agent and operator', () => {

@@ -1,5 +1,7 @@
 /** Callbacks of agents during an inspection: which node they belong to, which are refused, and that of two callbacks exactly one counts. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Options } from '../../../config/options';
@@ -23,8 +25,12 @@ const inventory = (hostname: string): Inventory => ({
   hostname,
 });
 /** A node that waits for its agent. */
-async function waiting(changes: NodeChanges = {}, collect: Options['agent.deploy_logs_collect'] = 'on_failure') {
-  const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect };
+async function waiting(
+  changes: NodeChanges = {},
+  collect: Options['agent.deploy_logs_collect'] = 'on_failure',
+  more: Partial<Options> = {},
+) {
+  const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect, ...more };
   const now = await start({ machine: newMachine(), options });
   const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
   await now.conductor.provision(uuid, 'inspect', {});
@@ -91,6 +97,44 @@ it.each([
   expect(kept).toHaveLength(files);
   for (const file of kept) expect(file).toMatch(new RegExp(`^${uuid}_forge_inspect_\\d{4}(-\\d\\d){5}\\.tar\\.gz$`));
   expect(Object.keys((await store.inventories.find(uuid))?.plugin_data ?? {})).not.toContain('logs');
+});
+
+it.each([
+  [201, 'with its time to live'],
+  [507, 'but Swift is full, which fails nothing'],
+])('stores the logs in Swift, which answers %i: %s', async (status) => {
+  const objects: { readonly path: string; readonly text: string; readonly ttl: unknown }[] = [];
+  const swift = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      objects.push({ path: request.url!, text: Buffer.concat(parts).toString(), ttl: request.headers['x-delete-after'] });
+      response.writeHead(objects.length === 1 ? 201 : status).end();
+    });
+  });
+  await new Promise<void>((resolve) => swift.listen(0, '127.0.0.1', resolve));
+  try {
+    const { conductor, node, uuid } = await waiting({ name: 'forge' }, 'always', {
+      'agent.deploy_logs_storage_backend': 'swift',
+      'agent.deploy_logs_swift_container': 'logs',
+      'agent.deploy_logs_swift_days_to_expire': 2,
+      'swift.auth_type': 'none',
+      'swift.endpoint_override': `http://127.0.0.1:${(swift.address() as AddressInfo).port}/v1/AUTH_p`,
+    });
+    await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), { logs: 'bG9ncw==' });
+    await conductor.idle();
+    expect(objects[0]).toMatchObject({ path: '/v1/AUTH_p/logs' });
+    expect(objects[1]).toMatchObject({
+      path: expect.stringMatching(`^/v1/AUTH_p/logs/${uuid}_forge_inspect_.*\\.tar\\.gz$`) as string,
+      text: 'logs',
+      ttl: '172800',
+    });
+    expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', last_error: null });
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    swift.closeAllConnections();
+    swift.close();
+  }
 });
 
 it('returns the agent token only to a callback that asks for it', async () => {

@@ -10,7 +10,7 @@ let whole: WholeServer;
 
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
-    machines: 14,
+    machines: 15,
     options: { 'conductor.check_provision_state_interval': 1, 'redfish.connection_attempts': 1, 'redfish.connection_retry_interval': 0 },
   });
 });
@@ -252,6 +252,24 @@ flow('refuses heartbeats and lookups of a forged agent, and gives the token only
     body: { config: { agent_token: '******' } },
   });
   expect(await whole.reach(uuid, 'wait call-back')).toMatchObject({ last_error: null });
+});
+
+flow('settings of a burn-in are checked before the machine is touched', async () => {
+  const { uuid, machine } = await machineIn('manageable');
+  const isOn = machine.control.isOn();
+  const clean_steps = ['burnin_cpu', 'burnin_network'].map((step) => ({ interface: 'deploy', step }));
+  await set(uuid, '/driver_info/agent_burnin_cpu_timeout', 'soon');
+  const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'clean', clean_steps });
+  expect(answer.status).toBe(400);
+  expect(JSON.stringify(answer.body)).toContain(
+    `Cannot clean node ${uuid}: clean step deploy.burnin_cpu: driver_info/agent_burnin_cpu_timeout must be a time from 1 to`,
+  );
+  expect(JSON.stringify(answer.body)).toContain(
+    'clean step deploy.burnin_network: fio (network): dynamic pairing config is missing agent_burnin_fio_network_pairing_backend_url',
+  );
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}`);
+  expect(body).toMatchObject({ provision_state: 'manageable', reservation: null, last_error: null });
+  expect(machine.control.isOn()).toBe(isOn);
 });
 
 const running = new Map<string, Promise<void>>();
