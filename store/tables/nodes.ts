@@ -160,12 +160,19 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     mergeInternal: async (uuid, keys, fence) => write(uuid, mergedRow(db, keys, sizes), fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
-      const lacking = fenced(uuid, undefined)
-        .whereNull('target_power_state')
-        .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
-      const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-      if (changed === 0) refuseDuringPowerChange(await lookups.findLookup(uuid));
-      return changed > 0;
+      const [first] = Object.keys(keys) as [string];
+      // A power change may end between the write and the read: then the key is still missing, and the write is tried again.
+      for (let attempt = 0; ; attempt++) {
+        const lacking = fenced(uuid, undefined)
+          .whereNull('target_power_state')
+          .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [first]);
+        const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
+        if (changed > 0) return true;
+        const now = await lookups.findLookup(uuid);
+        refuseDuringPowerChange(now);
+        if ((now.driver_internal_info as InternalChanges)[first as keyof InternalChanges]) return false;
+        if (attempt === 3) throw lockedBy(now);
+      }
     },
 
     async remove(uuid, fence) {

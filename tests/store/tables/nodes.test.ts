@@ -204,6 +204,23 @@ describe('mergeInternal', () => {
   });
 });
 
+it('mergeInternalOnce() tells a power change that ends meanwhile from a value that is there', async () => {
+  const { uuid } = await make();
+  const token = (text: string) => ({ agent_secret_token: text });
+  for (let round = 0; round < 150; round++) {
+    await nodes().update(uuid, { target_power_state: 'power on' });
+    await nodes().mergeInternal(uuid, { agent_secret_token: undefined });
+    const [given] = await Promise.allSettled([
+      nodes().mergeInternalOnce(uuid, token(`t${round}`)),
+      nodes().update(uuid, { target_power_state: null }),
+    ]);
+    if (given.status === 'fulfilled') expect(given.value).toBe(true);
+    else expect(given.reason).toMatchObject({ name: 'NodeLocked' });
+  }
+  await nodes().mergeInternal(uuid, token('first'));
+  expect(await nodes().mergeInternalOnce(uuid, token('second'))).toBe(false);
+});
+
 describe('remove', () => {
   it('removes the node with its ports, boot record and inventory, and nothing of other nodes', async () => {
     const store = database.store();
