@@ -14,7 +14,7 @@ import { toRow, type Row } from '../sql/rows';
 import { checkJson, createTotalCheck, DEFAULT_SIZES, type Sizes } from '../sql/sizes';
 import { lockedNodesOn } from './locked-nodes';
 import { nodeListsOn, type NodeLists } from './node-lists';
-import { findable, identColumn, NODE_COLUMNS, nodeLookupsOn, type NodeLookups } from './node-lookups';
+import { findable, identColumn, NODE_COLUMNS, nodeLookupsOn, type LookupNode, type NodeLookups } from './node-lookups';
 
 /** Methods with a `fence` throw NodeLocked if the row has another fencing number: another conductor has taken over the lock. */
 interface Nodes extends NodeLookups, NodeLists {
@@ -71,6 +71,21 @@ const lockedBy = ({ uuid: node, reservation }: Pick<NodeRecord, 'uuid' | 'reserv
   new Fault('NodeLocked', { node, host: reservation ?? 'another host' });
 function refuseDuringPowerChange(node: Pick<NodeRecord, 'uuid' | 'reservation' | 'target_power_state'>): void {
   if (node.target_power_state !== null) throw lockedBy(node);
+}
+/**
+ * Writes a key that is missing. A power change may end between the write and the read: then the key is still missing, and the write is tried
+ * again.
+ * @returns false: the node has the key
+ * @throws Fault NodeLocked while the power changes
+ */
+async function mergedOnce(key: keyof InternalChanges, write: () => Promise<number>, read: () => Promise<LookupNode>): Promise<boolean> {
+  for (let attempt = 0; ; attempt++) {
+    if ((await write()) > 0) return true;
+    const now = await read();
+    refuseDuringPowerChange(now);
+    if ((now.driver_internal_info as InternalChanges)[key]) return false;
+    if (attempt === 3) throw lockedBy(now);
+  }
 }
 /**
  * The row for a write that found no reserved row. If the write ends the reservation, it may be repeated after a lost response: then the row
@@ -160,19 +175,11 @@ export function nodesOn(db: Knex, clock: Clock, sizes: Sizes = DEFAULT_SIZES): N
     mergeInternal: async (uuid, keys, fence) => write(uuid, mergedRow(db, keys, sizes), fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
-      const [first] = Object.keys(keys) as [string];
-      // A power change may end between the write and the read: then the key is still missing, and the write is tried again.
-      for (let attempt = 0; ; attempt++) {
-        const lacking = fenced(uuid, undefined)
-          .whereNull('target_power_state')
-          .whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [first]);
-        const changed = await run(lacking.update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
-        if (changed > 0) return true;
-        const now = await lookups.findLookup(uuid);
-        refuseDuringPowerChange(now);
-        if ((now.driver_internal_info as InternalChanges)[first as keyof InternalChanges]) return false;
-        if (attempt === 3) throw lockedBy(now);
-      }
+      const [first] = Object.keys(keys) as [keyof InternalChanges];
+      const lacking = () =>
+        fenced(uuid, undefined).whereNull('target_power_state').whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [first]);
+      const write = (): Promise<number> => run(lacking().update({ ...mergedRow(db, keys, sizes).values, ...written() } as object));
+      return mergedOnce(first, write, () => lookups.findLookup(uuid));
     },
 
     async remove(uuid, fence) {
