@@ -33,6 +33,8 @@ interface LogHost {
   /** Files with results of steps. */
   readonly state: { readonly outputFiles?: readonly string[] };
 }
+/** Milliseconds for each program. They run side by side, on slow machines too. */
+const PROGRAM_MS = 30_000;
 const MAX_DISKS = 256;
 /** Characters of each file. */
 const MAX_FILE = 2 ** 20;
@@ -43,7 +45,7 @@ export async function collectLogs({ run, tree, log, clock, state }: LogHost): Pr
   const properties = disks.map((name) => [`udev/${name}`, ['udevadm', 'info', '--query=property', `--path=/sys/block/${name}`]] as const);
   const outputs = await Promise.all(
     [...Object.entries(SOURCES), ...properties].map(async ([name, [program, ...args]]) => {
-      const output = await run(program, args, { timeoutMs: 5000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
+      const output = await run(program, args, { timeoutMs: PROGRAM_MS }).catch((error: unknown) => `${reasonOf(error)}\n`);
       // The command line may contain the agent's token.
       return [name, output.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
     }),

@@ -44,8 +44,8 @@ interface BootView {
 async function bootViewOf(system: SystemView): Promise<BootView> {
   return { system, settings: await readLinked(system.ask, system, '@Redfish.Settings', 'SettingsObject') };
 }
-/** Targets that mean the same device. */
-const SAME_TARGETS: readonly (readonly string[])[] = [['Cd', 'UsbCd']];
+/** Targets that mean the same device. sushy-tools boots a URL from a virtual CD, and shows that. */
+const SAME_TARGETS: readonly (readonly string[])[] = [['Cd', 'UsbCd', 'UefiHttp']];
 /** Whether what the service shows instead of a written value has the same effect. */
 function meansTheSame({ property, asked, found }: Unkept, before: unknown): boolean {
   const name = property.replace('Boot/', '');

@@ -108,13 +108,18 @@ describe('setBootDevice', () => {
     expect(node().driver_internal_info['redfish_boot_device']).toBe('disk');
     expect(resource()['Boot']).toMatchObject({ BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Once' });
   });
-  it.each(['Cd', 'UsbCd'])('accepts a service that shows %s for a virtual CD, and always Continuous', async (shown) => {
+  it.each([
+    ['cdrom', 'Cd'],
+    ['cdrom', 'UsbCd'],
+    // sushy-tools boots a URL from a virtual CD.
+    ['uefihttp', 'Cd'],
+  ])('accepts a service that shows for %s the target %s, and always Continuous', async (device, shown) => {
     service().reply = ({ method }) => {
       if (method !== 'PATCH') return undefined;
       Object.assign(resource()['Boot']!, { BootSourceOverrideTarget: shown, BootSourceOverrideEnabled: 'Continuous' });
       return { status: 204 };
     };
-    await redfishManagement.setBootDevice(bench().task, 'cdrom', false);
+    await redfishManagement.setBootDevice(bench().task, device, false);
     expect(changes()).toHaveLength(1);
   });
 });
