@@ -59,7 +59,7 @@ it('warns, as Ironic does, about an architecture with a kernel and without a ram
     'conductor.deploy_ramdisk_by_arch': { x86_64: '/r' },
     'conductor.rescue_ramdisk_by_arch': { aarch64: '/r' },
   };
-  const warned = checkOptions(given(changes), ['conductor'], false, '/state').filter((warning) => warning.includes('_by_arch'));
+  const warned = checkOptions(given(changes), ['conductor'], false, tmpdir()).filter((warning) => warning.includes('_by_arch'));
   expect(warned).toEqual([
     'The [conductor]deploy_kernel_by_arch configuration has entries for architectures aarch64, riscv64 that are missing from ' +
       '[conductor]deploy_ramdisk_by_arch. This may result in failed provisioning operations for these architectures.',
@@ -70,7 +70,7 @@ it('warns, as Ironic does, about an architecture with a kernel and without a ram
 
 it('warns about the network interface neutron without Neutron', () => {
   const warned = (changes: Partial<LoadedOptions>): boolean =>
-    checkOptions(given(changes), ['conductor'], false, '/state').some((checkOption) =>
+    checkOptions(given(changes), ['conductor'], false, tmpdir()).some((checkOption) =>
       checkOption.includes('the network interface neutron is enabled, but'),
     );
   const enabled = { 'DEFAULT.enabled_network_interfaces': ['neutron', 'noop'] };

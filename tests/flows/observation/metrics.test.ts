@@ -17,7 +17,7 @@ let whole: WholeServer;
 let uuid: string;
 
 beforeAll(async () => {
-  whole = await startWholeServer(database.connection(), { machines: 1, log: logWith({}) });
+  whole = await startWholeServer(database.connection(), { machines: 1, log: logWith({}), options: { 'api.log_requests': 'all' } });
   uuid = await whole.enrol(whole.fleet.machines[0]!, { automated_clean: false });
   await whole.order(uuid, 'manage');
   await whole.reach(uuid, 'manageable');
