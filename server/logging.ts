@@ -73,8 +73,8 @@ type Line = Readonly<Partial<Record<'component' | 'request_id' | 'global_request
 };
 const shown = (value: unknown): string => (typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value));
 /** oslo.log's order: time, process, level, component, request, message; then the remaining fields. */
-function toText(json: string): string {
-  const { level, time, msg, component, request_id: id, global_request_id: global, user, project, ...fields } = JSON.parse(json) as Line;
+function toText(line: Line): string {
+  const { level, time, msg, component, request_id: id, global_request_id: global, user, project, ...fields } = line;
   const asked = id === undefined ? '-' : [global, id, user, project].map((part) => part ?? '-').join(' ');
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
   const when = time.replace('T', ' ').replace('Z', '');
@@ -83,15 +83,18 @@ function toText(json: string): string {
 
 /** Level → the prefix of the journal's priority (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<string, string>> = { DEBUG: '<7>', INFO: '<6>', WARNING: '<4>', ERROR: '<3>', CRITICAL: '<2>' };
-const priorityOf = (json: string): string => PRIORITIES[(JSON.parse(json) as Line).level] ?? '';
 
 /**
  * A line as it is written. Texts come from machines and users too: they must not break lines or control a terminal.
  * @param json a line of pino
  * @internal
  */
-export const lineOf = (json: string, format: LogFormat): string =>
-  `${format === 'journal' ? priorityOf(json) : ''}${printable(format === 'json' ? json.trimEnd() : toText(json))}\n`;
+export function lineOf(json: string, format: LogFormat): string {
+  if (format === 'json') return `${printable(json.trimEnd())}\n`;
+  const line = JSON.parse(json) as Line;
+  const priority = format === 'journal' ? (PRIORITIES[line.level] ?? '') : '';
+  return `${priority}${printable(toText(line))}\n`;
+}
 
 /** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. @internal */
 export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }: LogOptions): string | undefined {

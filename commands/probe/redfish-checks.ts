@@ -1,6 +1,7 @@
 /** What a deployment needs of a Redfish service, as a table of checks. Each reads, and changes nothing. */
 import type { Log } from '../../model/log';
 import { redfishInventory } from '../../drivers/redfish/inventory';
+import { dellBootsVirtualCd } from '../../drivers/redfish/makers';
 import { managersOf } from '../../drivers/redfish/managers';
 import { redfishReader } from '../../drivers/redfish/reader';
 import {
@@ -117,7 +118,7 @@ const isCd = ({ body }: RedfishResource): boolean => ['CD', 'DVD'].some((type) =
 function oldDell({ managers, system }: ProbedMachine): string | undefined {
   const version = textOf(member(managers[0]?.body, 'FirmwareVersion'));
   if (!/\bdell\b/i.test(textOf(member(system?.body, 'Manufacturer')) ?? '') || version === undefined) return undefined;
-  return ['6', '7'].includes(version.split('.', 1)[0]!) ? undefined : version;
+  return dellBootsVirtualCd(version) ? undefined : version;
 }
 async function virtualMedia(machine: ProbedMachine): Promise<Outcome> {
   const drives = await mediaOf(machine);

@@ -100,6 +100,12 @@ export function identityOf(node: Pick<NodeRecord, 'properties'>, root: unknown, 
   };
 }
 
+/**
+ * Whether a Dell machine with this firmware of its BMC boots a virtual CD by the standard's settings: iDRAC 9 from 6.0 on. Earlier ones and
+ * iDRAC 10 (1.x) do not.
+ */
+export const dellBootsVirtualCd = (firmware: string): boolean => ['6', '7'].includes(firmware.split('.', 1)[0]!);
+
 /** Dell's generation of servers → iDRAC. Its versions began anew with iDRAC 10. */
 const IDRACS: readonly (readonly [number, number])[] = [
   [12, 7],

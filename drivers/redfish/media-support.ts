@@ -5,6 +5,7 @@ import { member, textOf } from '../../wire/redfish';
 import { urlForBmc } from '../common/media';
 import { shareFor } from '../common/media-shares';
 import type { Task } from '../interfaces';
+import { dellBootsVirtualCd } from './makers';
 import { managersOf } from './managers';
 import { onSystem, type SystemView } from './target';
 import { needsOfMedia, typeOfDrive, validateScheme } from './virtual-media';
@@ -21,8 +22,6 @@ export function transportProtocol({ node }: Pick<Task, 'node'>): string | undefi
   );
 }
 
-/** Major versions of iDRAC 9's firmware that boot a virtual CD by the standard's settings. Earlier ones and iDRAC 10 (1.x) do not. */
-const DELL_VERSIONS: readonly string[] = ['6', '7'];
 async function checkDell(task: Task, system: SystemView): Promise<void> {
   const { uuid, properties, boot_interface: name } = task.node;
   const { vendor } = properties;
@@ -30,7 +29,7 @@ async function checkDell(task: Task, system: SystemView): Promise<void> {
   const managers = await managersOf(system);
   const bmc = managers.find(({ body }) => member(body, 'ManagerType') === 'BMC') ?? managers[0];
   const version = textOf(member(bmc?.body, 'FirmwareVersion'));
-  if (version === undefined || DELL_VERSIONS.includes(version.split('.', 1)[0]!)) return;
+  if (version === undefined || dellBootsVirtualCd(version)) return;
   throw invalidParameter(
     `The ${name} boot interface is not suitable for node ${uuid} with vendor ${vendor} and BMC version ${version}, the interface only supports ` +
       'iDRAC9 versions between 6.0.0.0 and 7.x.x.x. Other versions are incompatible by default and you should use the ' +

@@ -43,6 +43,19 @@ export interface TestBmc {
   close(): Promise<void>;
 }
 
+/** From now on the machine behind the BMC does what the service asks of its power. */
+export const obeyPower = (bmc: TestBmc): void =>
+  void Object.assign(bmc.system, {
+    act: async (action: PowerAction) => {
+      bmc.acted.push(action);
+      if (action === 'off' || action === 'soft') bmc.on = false;
+      else if (action !== 'diagnostic') {
+        bmc.on = true;
+        bmc.start();
+      }
+    },
+  });
+
 /** @param maker the habits of the service; absent: none */
 export async function testBmc(description: MachineDescription = describeMachine(0, '127.0.0.1'), maker?: MakerChoice): Promise<TestBmc> {
   const files = new Map<string, string>();

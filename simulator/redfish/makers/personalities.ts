@@ -24,12 +24,29 @@ const root = (version: string, vendor: string | undefined, more: ResourceBody = 
   ServiceRoot: { RedfishVersion: version, Vendor: vendor, ...more },
 });
 
+const IDRAC_IDS: Ids = { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' };
+/** The service root from iDRAC 9 on. */
+const IDRAC_ROOT: ResourceBody = {
+  Product: 'Integrated Dell Remote Access Controller',
+  Oem: { Dell: { '@odata.type': '#DellServiceRoot.v1_0_0.DellServiceRoot', IsBranded: 0 } },
+};
+const IDRAC_HABITS = [
+  'dell-names',
+  'dell-jobs',
+  'dell-bios-jobs',
+  'dell-services',
+  'dell-attributes',
+  'dell-pxe-attributes',
+  'serial-is-sku',
+  'power-actions-refused-when-needless',
+] as const satisfies readonly HabitName[];
+
 export const PERSONALITIES = {
   'dell-idrac8': {
     product: 'Dell PowerEdge 13G, iDRAC 8',
     manufacturer: 'Dell Inc.',
     model: 'PowerEdge R630',
-    ids: { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' },
+    ids: IDRAC_IDS,
     firmware: { bmc: '2.75.75.75', bios: '2.13.0' },
     shows: { ...root('1.4.0', undefined, { Oem: { Dell: {} } }), Manager: { Model: '13G Monolithic' } },
     habits: [
@@ -50,24 +67,14 @@ export const PERSONALITIES = {
     product: 'Dell PowerEdge 14G, iDRAC 9 below 6.00',
     manufacturer: 'Dell Inc.',
     model: 'PowerEdge R640',
-    ids: { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' },
+    ids: IDRAC_IDS,
     firmware: { bmc: '5.10.10.05', bios: '2.12.2' },
     shows: {
-      ...root('1.11.0', 'Dell', {
-        Product: 'Integrated Dell Remote Access Controller',
-        Oem: { Dell: { '@odata.type': '#DellServiceRoot.v1_0_0.DellServiceRoot', IsBranded: 0 } },
-      }),
+      ...root('1.11.0', 'Dell', IDRAC_ROOT),
       Manager: { Model: '14G Monolithic' },
     },
     habits: [
-      'dell-names',
-      'dell-jobs',
-      'dell-bios-jobs',
-      'dell-services',
-      'dell-attributes',
-      'dell-pxe-attributes',
-      'serial-is-sku',
-      'power-actions-refused-when-needless',
+      ...IDRAC_HABITS,
       'dell-manager-attributes',
       'etag-gzip',
       'cd-is-physical',
@@ -81,24 +88,14 @@ export const PERSONALITIES = {
     product: 'Dell PowerEdge 14G to 16G, iDRAC 9',
     manufacturer: 'Dell Inc.',
     model: 'PowerEdge R650',
-    ids: { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' },
+    ids: IDRAC_IDS,
     firmware: { bmc: '7.10.30.00', bios: '1.12.1' },
     shows: {
-      ...root('1.17.0', 'Dell', {
-        Product: 'Integrated Dell Remote Access Controller',
-        Oem: { Dell: { '@odata.type': '#DellServiceRoot.v1_0_0.DellServiceRoot', IsBranded: 0 } },
-      }),
+      ...root('1.17.0', 'Dell', IDRAC_ROOT),
       Manager: { Model: '15G Monolithic' },
     },
     habits: [
-      'dell-names',
-      'dell-jobs',
-      'dell-bios-jobs',
-      'dell-services',
-      'dell-attributes',
-      'dell-pxe-attributes',
-      'serial-is-sku',
-      'power-actions-refused-when-needless',
+      ...IDRAC_HABITS,
       'dell-manager-attributes',
       'etag-gzip',
       'power-state-null',
@@ -112,29 +109,13 @@ export const PERSONALITIES = {
     product: 'Dell PowerEdge 17G, iDRAC 10',
     manufacturer: 'Dell Inc.',
     model: 'PowerEdge R670',
-    ids: { system: 'System.Embedded.1', manager: 'iDRAC.Embedded.1', chassis: 'System.Embedded.1' },
+    ids: IDRAC_IDS,
     firmware: { bmc: '1.20.25.00', bios: '1.2.6' },
     shows: {
-      ...root('1.20.1', 'Dell', {
-        Product: 'Integrated Dell Remote Access Controller',
-        Oem: { Dell: { '@odata.type': '#DellServiceRoot.v1_0_0.DellServiceRoot', IsBranded: 0 } },
-      }),
+      ...root('1.20.1', 'Dell', IDRAC_ROOT),
       Manager: { Model: '17G Monolithic' },
     },
-    habits: [
-      'dell-names',
-      'dell-jobs',
-      'dell-bios-jobs',
-      'dell-services',
-      'dell-attributes',
-      'dell-pxe-attributes',
-      'serial-is-sku',
-      'power-actions-refused-when-needless',
-      'etag-refused-at-actions',
-      'boot-settings-only',
-      'media-slots-numbered',
-      'media-of-system-only',
-    ],
+    habits: [...IDRAC_HABITS, 'etag-refused-at-actions', 'boot-settings-only', 'media-slots-numbered', 'media-of-system-only'],
   },
   'hpe-ilo4': {
     product: 'HPE ProLiant Gen9, iLO 4',

@@ -5,7 +5,7 @@ import type { Power } from '../../../drivers/interfaces';
 import { HABITS, type HabitName } from '../../../simulator/redfish/makers/habits';
 import { PERSONALITIES, personalityOf, type MakerChoice, type PersonalityName } from '../../../simulator/redfish/makers/personalities';
 import { createRedfishPool } from '../../../wire/redfish';
-import { testBmc } from '../../simulator/redfish-bmc';
+import { obeyPower, testBmc } from '../../simulator/redfish-bmc';
 import { MANUFACTURER, PRODUCT, describeMachine } from '../../../simulator/hardware/description';
 import { OPERATIONS } from '../../support/odd-bmc/operations';
 import { setPower } from '../../support/power';
@@ -106,16 +106,7 @@ async function outcome(choice: MakerChoice, operation: string): Promise<unknown>
     personality ? { ...description, manufacturer: personality.manufacturer, product: personality.model } : description,
     choice,
   );
-  Object.assign(bmc.system, {
-    act: async (action: (typeof bmc.acted)[number]) => {
-      bmc.acted.push(action);
-      if (action === 'off' || action === 'soft') bmc.on = false;
-      else if (action !== 'diagnostic') {
-        bmc.on = true;
-        bmc.start();
-      }
-    },
-  });
+  obeyPower(bmc);
   const redfish = createRedfishPool();
   try {
     const { task } = bmcTask({

@@ -5,7 +5,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { testBmc, type TestBmc } from '../../simulator/redfish-bmc';
+import { obeyPower, testBmc, type TestBmc } from '../../simulator/redfish-bmc';
 
 export interface OddRequest {
   readonly method: string;
@@ -50,16 +50,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 export async function oddBmc(behaviour: OddBehaviour): Promise<OddBmc> {
   const bmc = await testBmc();
-  Object.assign(bmc.system, {
-    act: async (action: (typeof bmc.acted)[number]) => {
-      bmc.acted.push(action);
-      if (action === 'off' || action === 'soft') bmc.on = false;
-      else if (action !== 'diagnostic') {
-        bmc.on = true;
-        bmc.start();
-      }
-    },
-  });
+  obeyPower(bmc);
   const counts = new Map<string, number>();
   const memory: OddMemory = {
     bmc,
