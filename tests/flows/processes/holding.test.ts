@@ -226,7 +226,11 @@ describe('heartbeats', () => {
     const { conductor, machine, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
     const token = await agentToken(store, uuid);
+    // The end of cleaning forgets the token: a heartbeat that is still on its way would be refused.
+    const starting = gate();
+    machine.stuck.set('step deploy.erase', starting.passed);
     await Promise.all(Array.from({ length: 5 }, () => speak(uuid, token)));
+    starting.open();
     await settled(conductor);
     expect(machine.orders.filter((what) => what === 'step deploy.erase')).toHaveLength(1);
     expect((await node(uuid)).provision_state).toMatch(/^(available|clean wait)$/);
