@@ -31,7 +31,9 @@ const MARKS = [
   ['first command', 'server and agent'],
   ['image is being written', 'server and agent'],
   ['image is written', 'disk, network'],
-  ['power off', 'server and agent'],
+  ['the agent leaves', 'server and agent'],
+  // Both agents write the disk's cache first.
+  ['power off', 'disk, shutdown'],
   ['power on again', 'server'],
   ['the deployed system starts', 'firmware'],
   ['the deployed system reports', 'deployed system'],
@@ -46,6 +48,7 @@ const CONSOLE: readonly (readonly [Mark, RegExp])[] = [
   ['first command', /Executing command/],
   ['image is being written', /Executing command deploy\.execute_deploy_step|Attempting to download image/],
   ['image is written', /Image \S+ (?:successfully )?(?:streamed onto|written to) device/i],
+  ['the agent leaves', /Executing command:? standby\.(?:sync|power_off|run_image)/],
 ];
 
 let lab: Lab;
