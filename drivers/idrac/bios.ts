@@ -5,6 +5,7 @@ import type { BiosInterface } from '../interfaces';
 import { readTaskOrJob } from '../redfish/jobs';
 import { biosBy } from '../redfish/steps/bios';
 import { taskOfJob } from './jobs';
+import { lockable } from './lockdown';
 import { callService, onManager } from './manager';
 
 /** Settings that a job waits to apply block others: the message in which the iDRAC says so. */
@@ -16,7 +17,7 @@ const MAX_JOBS = 256;
 /** A job with this message stays as it is for ever ("initialization failure"). */
 const NEVER = /\bPR30$/;
 
-export const idracBios: BiosInterface = biosBy({
+const bios = biosBy({
   unblock: async (task, { ask }, error) => {
     if (!hasMessage(error, COMMITTED)) return false;
     return onManager(task, 'clear blocking jobs', async (manager) => {
@@ -39,3 +40,4 @@ export const idracBios: BiosInterface = biosBy({
     return shortened(`The job ${job} says: ${messages || (ofJob[1] ?? kind)}`, 300);
   },
 });
+export const idracBios: BiosInterface = { ...bios, steps: lockable(bios.steps) };

@@ -73,6 +73,21 @@ describe('reset_idrac', () => {
   it('fails if the iDRAC never goes away', async () => {
     await expect(run('reset_idrac')).rejects.toThrow(/all managers failed: reset iDRAC\. .* did not become not reachable after its reset/);
   });
+  it.each([
+    ['is away', 2, [10_000, 10_000, 10_000, 10_000, 60_000]],
+    ['is back already', 0, [...Array.from({ length: 24 }, () => 10_000), 10_000, 10_000, 60_000].slice(1)],
+  ])('goes on with a reset that another conductor asked for, while the iDRAC %s', async (_, pauses, slept) => {
+    const tested = bench({ driver_internal_info: { idrac_reset: true } });
+    dell.other = ({ path }, response) => {
+      if (path !== '/redfish/v1/' || tested.slept.length >= pauses) return undefined;
+      response.destroy();
+      return 'hang';
+    };
+    expect(await run('reset_idrac', tested)).toEqual({ kind: 'done' });
+    expect(dell.asked('reset')).toEqual([]);
+    expect(tested.slept).toEqual(slept);
+    expect(tested.node().driver_internal_info).not.toHaveProperty('idrac_reset');
+  });
   it('known_good_state clears the jobs too, after the reset', async () => {
     const ended = await run('known_good_state', bench({ provision_state: 'verifying' }));
     expect([ended, dell.asked('clear')]).toEqual([{ kind: 'done' }, [{ JobID: 'JID_CLEARALL' }]]);
