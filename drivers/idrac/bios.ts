@@ -19,6 +19,8 @@ const NEVER = /\bPR30$/;
 
 const bios = biosBy({
   unblock: async (task, { ask }, error) => {
+    // Some firmware says so of any setting for a moment. Settings that cannot be written were refused before.
+    if (hasMessage(error, 'PropertyNotWritable')) return true;
     if (!hasMessage(error, COMMITTED)) return false;
     return onManager(task, 'clear blocking jobs', async (manager) => {
       const place = linkOf(member(manager.body, 'Links', 'Oem', 'Dell', 'Jobs'));

@@ -5,6 +5,7 @@ import { RedfishError, rootPath, type RedfishResource, type RedfishTarget, type 
 import { done, type ManagementInterface, type Step, type Task } from '../interfaces';
 import { redfishManagement } from '../redfish/steps/management';
 import { onSystem, redfishFault, redfishSystem } from '../redfish/target';
+import { setBootDevice } from './http-boot';
 import { lockable } from './lockdown';
 import { callService, isReady, onManager } from './manager';
 
@@ -116,6 +117,7 @@ const step = (name: string, ...works: readonly ((task: Task) => Promise<void>)[]
 
 export const idracManagement: ManagementInterface = {
   ...redfishManagement,
+  setBootDevice,
   steps: lockable([
     ...(redfishManagement.steps ?? []),
     step('clear_job_queue', clearJobQueue),

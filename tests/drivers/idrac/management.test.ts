@@ -95,3 +95,52 @@ describe('reset_idrac', () => {
     expect(order).toEqual(['iDRACReset', 'DeleteJobQueue']);
   });
 });
+
+describe('boot by HTTP where UefiHttp is not offered', () => {
+  const BIOS = `${SYSTEM}/Bios`;
+  const OPTIONS = `${SYSTEM}/BootOptions`;
+  const set = async (): Promise<void> => {
+    const { task } = bench();
+    Object.defineProperty(task, 'ports', { value: [{ address: '52:54:00:00:00:01', pxe_enabled: true }] });
+    await idracManagement.setBootDevice(task, 'uefihttp', false);
+  };
+  const machine = (enabled: 'Enabled' | 'Disabled'): void => {
+    service.resources[BIOS] = { Attributes: { HttpDev1EnDis: enabled } };
+    const members = enabled === 'Enabled' ? [`${OPTIONS}/Boot0004`] : [];
+    service.resources[OPTIONS] = { Members: members.map((path) => ({ '@odata.id': path })) };
+    service.resources[`${OPTIONS}/Boot0004`] = {
+      Id: 'Boot0004',
+      BootOptionReference: 'Boot0004',
+      DisplayName: 'HTTP Device 1: Integrated NIC 1 Port 1 Partition 1',
+      UefiDevicePath: 'PciRoot(0x0)/Pci(0x1,0x0)/MAC(525400000001,0x1)/IPv4(0.0.0.0)/Uri()',
+    };
+    Object.assign(service.resources[SYSTEM] as object, {
+      Bios: { '@odata.id': BIOS },
+      Boot: {
+        BootSourceOverrideEnabled: 'Disabled',
+        'BootSourceOverrideTarget@Redfish.AllowableValues': ['Pxe', 'Hdd', 'UefiBootNext'],
+        BootOptions: { '@odata.id': OPTIONS },
+      },
+    });
+  };
+  it('uses the option HTTP Device 1, once the BIOS has it', async () => {
+    machine('Enabled');
+    const patches: unknown[] = [];
+    dell.other = ({ method, body }) => {
+      if (method !== 'PATCH') return undefined;
+      patches.push(body);
+      const system = service.resources[SYSTEM] as { Boot: object };
+      Object.assign(system.Boot, (body as { Boot: object }).Boot);
+      return { status: 204 };
+    };
+    await set();
+    expect(patches).toEqual([
+      { Boot: { BootSourceOverrideTarget: 'UefiBootNext', BootNext: 'Boot0004', BootSourceOverrideEnabled: 'Once' } },
+    ]);
+  });
+  it('names the setting that the BIOS needs, and changes nothing', async () => {
+    machine('Disabled');
+    await expect(set()).rejects.toThrow(/not from UefiHttp.*\(the BIOS setting HttpDev1EnDis is Disabled: .*HttpDev1Interface/s);
+    expect(service.asked.filter(({ method }) => method === 'PATCH')).toEqual([]);
+  });
+});
