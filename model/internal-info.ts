@@ -198,6 +198,8 @@ export const INTERNAL_INFO = {
   redfish_network_state: row<object>({ owner: 'redfish', forgotten: ['steps end'] }),
   /** The persistent boot device of a service that keeps none. */
   redfish_boot_device: row<string>({ owner: 'redfish' }),
+  /** A reset of the iDRAC was asked for, and its end was not seen. */
+  idrac_reset: row<true>({ owner: 'redfish', forgotten: ['steps end'] }),
   redfish_fw_update_start_time: row<string>({ owner: 'redfish' }),
   /** Unfinished updates of the firmware interface. */
   redfish_fw_updates: row<readonly object[] | null>({ owner: 'redfish', defers: ['power sync', 'fast track', 'boot retry'] }),

@@ -27,7 +27,7 @@ import { publish, publishMedium, publishOnShare, unpublish, unpublishFromShare }
 import { shareFor } from '../common/media-shares';
 import { canPowerOff } from '../common/power-cycle';
 import { onSystem } from '../redfish/target';
-import { transportProtocol, validateMediaUrl, validateVirtualCd } from '../redfish/media-support';
+import { checkVirtualCd, transportProtocol, validateMediaUrl, validateVirtualCd } from '../redfish/media-support';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 import { withoutEndSlashes } from '../../wire/urls';
 
@@ -144,6 +144,8 @@ async function insertBootIso(task: Task, iso: BootIso): Promise<void> {
 interface VirtualCd {
   /** Throws when the machine cannot, which would otherwise show at the end of a long wait. */
   readonly validate: (task: Task) => Promise<void>;
+  /** Throws when the machine would boot something else. Not every boot of a ramdisk is validated before. Absent: it boots the virtual CD. */
+  readonly check?: (task: Task) => Promise<void>;
   /** Prepares the BMC before the first medium is inserted. Absent: it needs nothing. */
   readonly prepare?: (task: Task) => Promise<void>;
   readonly setBootDevice: (task: Task, persistent: boolean) => Promise<void>;
@@ -169,6 +171,7 @@ export const virtualMediaBoot = (virtualCd: VirtualCd): BootInterface => {
         if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
         task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
       }
+      await virtualCd.check?.(task);
       await validateMediaUrl(task);
       if (canPowerOff(task)) await task.power('power off');
       const parameters = await parametersFor(task, kernelArgs);
@@ -203,6 +206,7 @@ export const virtualMediaBoot = (virtualCd: VirtualCd): BootInterface => {
 };
 export const redfishVirtualMediaBoot: BootInterface = virtualMediaBoot({
   validate: validateVirtualCd,
+  check: checkVirtualCd,
   setBootDevice: (task, persistent) => setBootDevice(task, 'cdrom', persistent),
 });
 

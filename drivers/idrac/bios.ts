@@ -5,6 +5,7 @@ import type { BiosInterface } from '../interfaces';
 import { readTaskOrJob } from '../redfish/jobs';
 import { biosBy } from '../redfish/steps/bios';
 import { taskOfJob } from './jobs';
+import { lockable } from './lockdown';
 import { callService, onManager } from './manager';
 
 /** Settings that a job waits to apply block others: the message in which the iDRAC says so. */
@@ -16,8 +17,10 @@ const MAX_JOBS = 256;
 /** A job with this message stays as it is for ever ("initialization failure"). */
 const NEVER = /\bPR30$/;
 
-export const idracBios: BiosInterface = biosBy({
+const bios = biosBy({
   unblock: async (task, { ask }, error) => {
+    // Some firmware says so of any setting for a moment. Settings that cannot be written were refused before.
+    if (hasMessage(error, 'PropertyNotWritable')) return true;
     if (!hasMessage(error, COMMITTED)) return false;
     return onManager(task, 'clear blocking jobs', async (manager) => {
       const place = linkOf(member(manager.body, 'Links', 'Oem', 'Dell', 'Jobs'));
@@ -39,3 +42,4 @@ export const idracBios: BiosInterface = biosBy({
     return shortened(`The job ${job} says: ${messages || (ofJob[1] ?? kind)}`, 300);
   },
 });
+export const idracBios: BiosInterface = { ...bios, steps: lockable(bios.steps) };

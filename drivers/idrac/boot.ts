@@ -1,12 +1,13 @@
 /** The boot interface of Dell machines: virtual media, whose CD is no boot device of the standard's with most iDRACs. */
 import { reasonOf } from '../../model/errors';
-import { RedfishError, listOf, linkOf, member, patchResource, readResource, textOf, type RedfishResource } from '../../wire/redfish';
+import { RedfishError, member, patchResource, readResource, textOf, type RedfishResource } from '../../wire/redfish';
 import type { BootInterface, Task } from '../interfaces';
 import { virtualMediaBoot } from '../boot-interfaces/virtual-media-boot';
 import { managersOf } from '../redfish/managers';
 import { validateCdDrive } from '../redfish/media-support';
 import { onSystem, type SystemView } from '../redfish/target';
 import { importConfiguration } from './configuration';
+import { attributesPath, namingLockdown } from './lockdown';
 import { onManager } from './manager';
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (mark) => `&#${mark.charCodeAt(0)};`);
@@ -30,12 +31,6 @@ const HINDRANCES: readonly {
     value: 'HTML5',
   },
 ];
-/** Where the attributes of the iDRAC itself are. */
-function attributesPath({ body, path }: RedfishResource): string {
-  const id = textOf(member(body, 'Id'));
-  const links = listOf(member(body, 'Links', 'Oem', 'Dell', 'DellAttributes')).flatMap((item) => linkOf(item) ?? []);
-  return links.find((link) => link.endsWith(`/${id ?? ''}`)) ?? `${path}/Attributes`;
-}
 async function unhinder(task: Task, { ask }: SystemView, manager: RedfishResource): Promise<void> {
   const attributes = await readResource(ask, attributesPath(manager));
   const version = textOf(member(manager.body, 'FirmwareVersion')) ?? '';
@@ -61,7 +56,9 @@ export const idracVirtualMediaBoot: BootInterface = virtualMediaBoot({
   validate: validateCdDrive,
   prepare,
   setBootDevice: (task, persistent) =>
-    onManager(task, 'set virtual boot device', (manager, system) =>
-      importConfiguration(task, system, manager, bootsFromCd(manager, persistent)),
+    namingLockdown(task, () =>
+      onManager(task, 'set virtual boot device', (manager, system) =>
+        importConfiguration(task, system, manager, bootsFromCd(manager, persistent)),
+      ),
     ),
 });

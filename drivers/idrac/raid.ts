@@ -21,6 +21,7 @@ import type { Drive } from '../redfish/steps/raid-plan';
 import { storagesOf, type Storage } from '../redfish/steps/storage';
 import type { SystemView } from '../redfish/target';
 import { startedJob, untilOver } from './jobs';
+import { lockable } from './lockdown';
 import { callService, isReady, onManager } from './manager';
 
 /** Attempts, and milliseconds between them, until a controller changes volumes without a restart. */
@@ -116,7 +117,7 @@ async function toRaidMode(_: Task, { ask, ...system }: SystemView): Promise<Raid
   return { monitors, restart };
 }
 
-export const idracRaid: RaidInterface = raidBy({
+const raid = raidBy({
   prepare,
   convert,
   afterDeletion: [clearForeign, toRaidMode],
@@ -125,3 +126,4 @@ export const idracRaid: RaidInterface = raidBy({
   withoutRamdisk: true,
   deletesIn: ['clean', 'deploy'],
 });
+export const idracRaid: RaidInterface = { ...raid, steps: lockable(raid.steps) };

@@ -22,10 +22,11 @@ export function transportProtocol({ node }: Pick<Task, 'node'>): string | undefi
   );
 }
 
+const isDell = ({ properties: { vendor } }: Task['node']): boolean => typeof vendor === 'string' && /\bdell\b/i.test(vendor);
 async function checkDell(task: Task, system: SystemView): Promise<void> {
   const { uuid, properties, boot_interface: name } = task.node;
   const { vendor } = properties;
-  if (typeof vendor !== 'string' || !/\bdell\b/i.test(vendor)) return;
+  if (typeof vendor !== 'string' || !isDell(task.node)) return;
   const managers = await managersOf(system);
   const bmc = managers.find(({ body }) => member(body, 'ManagerType') === 'BMC') ?? managers[0];
   const version = textOf(member(bmc?.body, 'FirmwareVersion'));
@@ -55,5 +56,9 @@ export async function validateMediaUrl(task: Task): Promise<void> {
   const share = shareFor(task, transportProtocol(task));
   await validateScheme(task, (share?.baseUrl ?? urlForBmc(task)).split(':', 1)[0]!.toLowerCase());
 }
+/** Throws InvalidParameterValue when the standard's boot device for CDs is another drive of this machine. */
+export const checkVirtualCd = async (task: Task): Promise<void> => {
+  if (isDell(task.node)) await onSystem(task, undefined, (system) => checkDell(task, system));
+};
 /** Throws InvalidParameterValue when the machine cannot boot from a virtual CD by the standard's settings. */
 export const validateVirtualCd = (task: Task): Promise<void> => validateCdDrive(task, (system) => checkDell(task, system));

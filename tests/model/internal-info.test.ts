@@ -7,6 +7,7 @@ const STEPS_END = [
   'raid_configs',
   'ramdisk_boot',
   'redfish_bios_state',
+  'idrac_reset',
   'redfish_network_state',
   'resident_kexec',
   'step_poll_every',

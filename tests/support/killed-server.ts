@@ -21,10 +21,12 @@ interface Setup {
   readonly hosts: Readonly<Record<string, string>>;
   /** Options besides those that all have, by section. @param folder of the test */
   readonly options: (folder: string) => Sections;
+  /** What is special about the machines. */
+  readonly fleet?: Partial<Parameters<typeof startFleet>[0]>;
 }
 
 /** Called once in a file: it registers what runs before and after the tests. */
-export function useKilledServer({ machines, hosts, options }: Setup) {
+export function useKilledServer({ machines, hosts, options, fleet: special }: Setup) {
   const database = useDatabase();
   const processes = openProcesses(() => database.connection());
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-killed-'));
@@ -98,6 +100,7 @@ export function useKilledServer({ machines, hosts, options }: Setup) {
       clock: systemClock,
       random: randomBytes,
       behaviour: { firmwareMs: 10, bootMs: 20, retryMs: 50, softOffMs: 10 },
+      ...special,
     });
   }, 240_000);
   afterAll(async () => {

@@ -55,7 +55,8 @@ export function registryOf(body: unknown): BiosAttributeRegistry {
             upper_bound: integer(member(entry, 'UpperBound')),
             min_length: integer(member(entry, 'MinLength')),
             max_length: integer(member(entry, 'MaxLength')),
-            read_only: flag(member(entry, 'ReadOnly')),
+            // Some services (Dell) write Readonly.
+            read_only: flag(member(entry, 'ReadOnly') ?? member(entry, 'Readonly')),
             reset_required: flag(member(entry, 'ResetRequired')),
             unique: flag(member(entry, 'IsSystemUniqueProperty')),
           },

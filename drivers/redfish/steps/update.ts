@@ -154,6 +154,8 @@ export const updateFailure = ({ node }: Task, url: string, messages: readonly st
   `Firmware update failed for node ${node.uuid}, firmware ${withoutCredentials(url)}. Error: ${messages.join(',  ')}`;
 /** Firmware of one inventory that is read. */
 const MAX_ITEMS = 256;
+/** Versions that do not run: Dell lists those that wait, and those before the last update, beside the installed ones. */
+const NOT_INSTALLED = /\/(?:Available|Previous|Staged)-[^/]*$/;
 /**
  * A digest of all firmware versions that the service shows; undefined: it shows none. After an update whose task is gone, another digest shows
  * that the update took place.
@@ -167,7 +169,10 @@ export async function versionsDigest(task: Task): Promise<string | undefined> {
     const shown = [
       ['bios', textOf(member(system.body, 'BiosVersion'))],
       ['bmc', textOf(member(manager?.body, 'FirmwareVersion'))],
-      ...items.slice(0, MAX_ITEMS).map(({ path, body }) => [path, textOf(member(body, 'Version'))]),
+      ...items
+        .filter(({ path }) => !NOT_INSTALLED.test(path))
+        .slice(0, MAX_ITEMS)
+        .map(({ path, body }) => [path, textOf(member(body, 'Version'))]),
     ].filter(([, version]) => version !== undefined);
     return shown.length === 0 ? undefined : createHash('sha256').update(JSON.stringify(shown)).digest('base64url');
   } catch (error) {

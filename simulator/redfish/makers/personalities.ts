@@ -36,6 +36,7 @@ const IDRAC_HABITS = [
   'dell-bios-jobs',
   'dell-services',
   'dell-attributes',
+  'dell-lockdown',
   'dell-pxe-attributes',
   'serial-is-sku',
   'power-actions-refused-when-needless',

@@ -150,6 +150,12 @@ describe('validation of the machine', () => {
       });
     await check(name, { ...isDell('5.10'), node: { properties: { vendor: 'Landell' } } });
   });
+  it('such an iDRAC gets no ramdisk either, and keeps its power', async () => {
+    const { task, events } = bench({ ...isDell('5.10.50.00') });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toThrow('boot interface is not suitable for node');
+    expect(events).toEqual([]);
+    expect(service.asked.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
   it.each(['ftp', 5, ['HTTP']])('refuses the vmedia_transport_protocol %j', async (protocol) => {
     await expect(check('validate', { info: { ...KERNEL, vmedia_transport_protocol: protocol } })).rejects.toThrow(
       'vmedia_transport_protocol',

@@ -65,6 +65,15 @@ it.each([
   await expect(apply()).rejects.toThrow(`refused with ${message}`);
   expect(dell.asked('clear')).toEqual([]);
 });
+it('settings that are called read-only for a moment are sent once more', async () => {
+  let refusals = 1;
+  dell.other = ({ method }) =>
+    method !== 'PATCH' ? undefined : refusals-- > 0 ? refusal('PropertyNotWritable') : { status: 200, body: {} };
+  expect(await apply()).toMatchObject({ kind: 'wait' });
+  refusals = 2;
+  await expect(apply()).rejects.toThrow('refused with PropertyNotWritable');
+  expect(dell.asked('clear')).toEqual([]);
+});
 it.each<[string, object, Outcome['kind']]>([
   ['is scheduled', { TaskState: 'Pending', Oem: { Dell: { MessageId: 'JCP001' } } }, 'wait'],
   ['has failed', { TaskState: 'Exception', Messages: [{ Message: 'why' }] }, 'failed'],

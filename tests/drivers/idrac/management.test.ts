@@ -73,10 +73,74 @@ describe('reset_idrac', () => {
   it('fails if the iDRAC never goes away', async () => {
     await expect(run('reset_idrac')).rejects.toThrow(/all managers failed: reset iDRAC\. .* did not become not reachable after its reset/);
   });
+  it.each([
+    ['is away', 2, [10_000, 10_000, 10_000, 10_000, 60_000]],
+    ['is back already', 0, [...Array.from({ length: 24 }, () => 10_000), 10_000, 10_000, 60_000].slice(1)],
+  ])('goes on with a reset that another conductor asked for, while the iDRAC %s', async (_, pauses, slept) => {
+    const tested = bench({ driver_internal_info: { idrac_reset: true } });
+    dell.other = ({ path }, response) => {
+      if (path !== '/redfish/v1/' || tested.slept.length >= pauses) return undefined;
+      response.destroy();
+      return 'hang';
+    };
+    expect(await run('reset_idrac', tested)).toEqual({ kind: 'done' });
+    expect(dell.asked('reset')).toEqual([]);
+    expect(tested.slept).toEqual(slept);
+    expect(tested.node().driver_internal_info).not.toHaveProperty('idrac_reset');
+  });
   it('known_good_state clears the jobs too, after the reset', async () => {
     const ended = await run('known_good_state', bench({ provision_state: 'verifying' }));
     expect([ended, dell.asked('clear')]).toEqual([{ kind: 'done' }, [{ JobID: 'JID_CLEARALL' }]]);
     const order = service.asked.filter(({ method }) => method === 'POST').map(({ path }) => path.split('.').at(-1));
     expect(order).toEqual(['iDRACReset', 'DeleteJobQueue']);
+  });
+});
+
+describe('boot by HTTP where UefiHttp is not offered', () => {
+  const BIOS = `${SYSTEM}/Bios`;
+  const OPTIONS = `${SYSTEM}/BootOptions`;
+  const set = async (): Promise<void> => {
+    const { task } = bench();
+    Object.defineProperty(task, 'ports', { value: [{ address: '52:54:00:00:00:01', pxe_enabled: true }] });
+    await idracManagement.setBootDevice(task, 'uefihttp', false);
+  };
+  const machine = (enabled: 'Enabled' | 'Disabled'): void => {
+    service.resources[BIOS] = { Attributes: { HttpDev1EnDis: enabled } };
+    const members = enabled === 'Enabled' ? [`${OPTIONS}/Boot0004`] : [];
+    service.resources[OPTIONS] = { Members: members.map((path) => ({ '@odata.id': path })) };
+    service.resources[`${OPTIONS}/Boot0004`] = {
+      Id: 'Boot0004',
+      BootOptionReference: 'Boot0004',
+      DisplayName: 'HTTP Device 1: Integrated NIC 1 Port 1 Partition 1',
+      UefiDevicePath: 'PciRoot(0x0)/Pci(0x1,0x0)/MAC(525400000001,0x1)/IPv4(0.0.0.0)/Uri()',
+    };
+    Object.assign(service.resources[SYSTEM] as object, {
+      Bios: { '@odata.id': BIOS },
+      Boot: {
+        BootSourceOverrideEnabled: 'Disabled',
+        'BootSourceOverrideTarget@Redfish.AllowableValues': ['Pxe', 'Hdd', 'UefiBootNext'],
+        BootOptions: { '@odata.id': OPTIONS },
+      },
+    });
+  };
+  it('uses the option HTTP Device 1, once the BIOS has it', async () => {
+    machine('Enabled');
+    const patches: unknown[] = [];
+    dell.other = ({ method, body }) => {
+      if (method !== 'PATCH') return undefined;
+      patches.push(body);
+      const system = service.resources[SYSTEM] as { Boot: object };
+      Object.assign(system.Boot, (body as { Boot: object }).Boot);
+      return { status: 204 };
+    };
+    await set();
+    expect(patches).toEqual([
+      { Boot: { BootSourceOverrideTarget: 'UefiBootNext', BootNext: 'Boot0004', BootSourceOverrideEnabled: 'Once' } },
+    ]);
+  });
+  it('names the setting that the BIOS needs, and changes nothing', async () => {
+    machine('Disabled');
+    await expect(set()).rejects.toThrow(/not from UefiHttp.*\(the BIOS setting HttpDev1EnDis is Disabled: .*HttpDev1Interface/s);
+    expect(service.asked.filter(({ method }) => method === 'PATCH')).toEqual([]);
   });
 });

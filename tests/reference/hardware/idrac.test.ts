@@ -3,16 +3,15 @@
  * nodes, the machines, and what the iDRACs were asked to change are compared.
  */
 import { randomBytes } from 'node:crypto';
-import { createServer, request as forward, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
-import { until } from '../../../demo/lab/machines';
 import { startBoth, type Both } from '../both';
 import { alike, ask } from '../compare';
-import { get, send } from '../requests/steps';
+import { send } from '../requests/steps';
+import { IDRAC_INTERFACES, closed, driverInfo, jsonAt, noting, rest, serving, urlOf, type Change } from './dell-sides';
 
 jest.setTimeout(900_000);
 /** The seed of a machine with two disks for the system and twelve for data. */
@@ -26,64 +25,16 @@ interface Side {
   readonly machine: FleetMachine;
   readonly proxy: Server;
   /** What the iDRAC was asked to change: METHOD PATH, with the body. */
-  readonly changes: [string, unknown][];
+  readonly changes: Change[];
 }
 /** The real Ironic's side, and ours. */
 const sides: Side[] = [];
 
-/** Passes requests on to a BMC, and notes those that change something. */
-async function noting(target: string, changes: [string, unknown][]): Promise<Server> {
-  const { hostname, port } = new URL(target);
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on('data', (part: Buffer) => parts.push(part));
-    request.on('end', () => {
-      const body = Buffer.concat(parts);
-      const { method, url: path = '' } = request;
-      if (method !== 'GET' && !path.includes('/SessionService'))
-        changes.push([
-          `${method ?? ''} ${path.replace(/JID_\d+/, 'JID')}`,
-          body.length > 0 ? (JSON.parse(body.toString()) as unknown) : null,
-        ]);
-      const passed = forward({ hostname, port, method, path, headers: request.headers }, (answer) => {
-        // The real one fails at a date in Retry-After while it imports a configuration.
-        const { 'retry-after': _, ...kept } = answer.headers;
-        response.writeHead(answer.statusCode!, kept);
-        answer.pipe(response);
-      });
-      // A BMC that is away breaks connections off.
-      passed.on('error', () => response.destroy());
-      passed.end(body);
-    });
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  return server;
-}
-const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
 beforeAll(async () => {
-  files = createServer((request, response) => {
-    const content = 'no image that anybody boots';
-    response.writeHead(200, { 'content-length': content.length }).end(request.method === 'HEAD' ? '' : content);
-  });
-  await new Promise<void>((done) => files.listen(0, '127.0.0.1', done));
+  files = await serving('no image that anybody boots');
   both = await startBoth(
     {
-      DEFAULT: {
-        enabled_hardware_types: 'idrac',
-        enabled_bios_interfaces: 'idrac-redfish',
-        enabled_boot_interfaces: 'idrac-redfish-virtual-media',
-        enabled_console_interfaces: 'no-console',
-        enabled_deploy_interfaces: 'direct',
-        enabled_firmware_interfaces: 'redfish',
-        enabled_inspect_interfaces: 'idrac-redfish',
-        enabled_management_interfaces: 'idrac-redfish',
-        enabled_power_interfaces: 'idrac-redfish',
-        enabled_raid_interfaces: 'idrac-redfish',
-        enabled_rescue_interfaces: 'no-rescue',
-        enabled_storage_interfaces: 'noop',
-        enabled_vendor_interfaces: 'idrac-redfish',
-      },
+      DEFAULT: IDRAC_INTERFACES,
       conductor: { verify_step_priority_override: 'management.clear_job_queue:90' },
       redfish: { raid_config_status_interval: '1', post_boot_retry_delay: '1' },
       drac: { query_raid_config_job_status_interval: '1' },
@@ -104,36 +55,18 @@ beforeAll(async () => {
       faults: () => ({ restart: 90_000 }),
     });
     const machine = fleet.machines[0]!;
-    const changes: [string, unknown][] = [];
+    const changes: Change[] = [];
     sides.push({ url, fleet, machine, changes, proxy: await noting(machine.redfish.address, changes) });
   }
 });
 afterAll(async () => {
   await both?.stop();
   for (const { fleet, proxy } of sides) {
-    proxy.closeAllConnections();
-    await new Promise((closed) => proxy.close(closed));
+    await closed(proxy);
     await fleet.close();
   }
-  files?.closeAllConnections();
-  await new Promise((closed) => files.close(closed));
+  await closed(files);
 });
-
-const json = async ({ url }: Side, path: string): Promise<JsonObject> => JSON.parse((await ask(url, get(path))).body) as JsonObject;
-/** Waits until the node rests. @param waiting or until it waits for an agent */
-async function rest(side: Side, waiting = false): Promise<JsonObject> {
-  let node: JsonObject = {};
-  await until(
-    420,
-    () => `${side.url}: ${JSON.stringify(node)}`,
-    async () => {
-      node = await json(side, `/v1/nodes/${NAME}`);
-      const { reservation, target_power_state: power, target_provision_state: target, provision_state: state } = node;
-      return !reservation && !power && (!target || /failed/.test(String(state)) || (waiting && state === 'clean wait'));
-    },
-  );
-  return node;
-}
 
 const NODE = ['provision_state', 'last_error', 'maintenance', 'fault'] as const;
 const byPath = (a: readonly [string, unknown], b: readonly [string, unknown]): number => a[0].localeCompare(b[0]);
@@ -166,7 +99,7 @@ async function compared(only: RegExp, calls: readonly Call[], waiting = false): 
         const answer = await ask(side.url, send(method, `/v1/nodes${path}`, body));
         const { error_message: error } = (answer.body.startsWith('{') ? JSON.parse(answer.body) : {}) as { error_message?: string };
         answers.push({ status: answer.status, error: error && alike(JSON.parse(error)) });
-        node = await rest(side, waiting);
+        node = await rest(side.url, NAME, waiting);
       }
       return { answers, ...(await seen(side, only, node)) };
     }),
@@ -192,13 +125,7 @@ it('both servers enrol a Dell machine, and clear its job queue at the verificati
       {
         name: NAME,
         driver: 'idrac',
-        driver_info: {
-          redfish_address: urlOf(proxy),
-          redfish_system_id: machine.redfish.systemId,
-          redfish_username: machine.redfish.username,
-          redfish_password: machine.redfish.password,
-          deploy_iso: `${urlOf(files)}/ramdisk.iso`,
-        },
+        driver_info: driverInfo(machine, proxy, files),
       },
     ],
     provision('manage'),
@@ -231,7 +158,7 @@ it('both servers apply BIOS settings', async () => {
 });
 it('both servers inspect the machine, with its service tag and its switches', async () => {
   await same(/$^/, provision('inspect'));
-  const [theirs, ours] = await Promise.all(sides.map((side) => json(side, `/v1/nodes/${NAME}/inventory`)));
+  const [theirs, ours] = await Promise.all(sides.map((side) => jsonAt(side.url, `/v1/nodes/${NAME}/inventory`)));
   // The real one compares the boot mode with another spelling of it, and never finds the card that boots.
   const { boot, ...rest } = ours!['inventory'] as JsonObject & { readonly boot: JsonObject };
   expect(boot['pxe_interface']).toEqual(expect.stringMatching(/^52:/));

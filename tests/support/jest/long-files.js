@@ -10,6 +10,7 @@ module.exports = [
   'boot/tftp',
   'drivers/redfish/makers',
   'drivers/redfish/odd-bmcs',
+  'flows/hardware/idrac-killed',
   'flows/hardware/personalities',
   'flows/hardware/redfish-firmware',
   'flows/hardware/redfish-settings',

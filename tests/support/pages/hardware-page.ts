@@ -234,7 +234,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('idrac', 'boot', 'idrac-redfish-virtual-media', 'the ramdisk from the virtual CD, of each generation', {
     bent: 'drivers/idrac/boot.test.ts: inserts the ramdisk into the first slot, and makes the iDRAC boot it once, by its configuration',
-    simulator: `${DELL}: both servers make the iDRAC boot the virtual CD`,
+    simulator: 'reference/hardware/idrac-generations.test.ts: both servers do the same with %s on %s',
   }),
   row('idrac', 'inspect', 'idrac-redfish', 'service tag, the card that boots, switches', {
     bent: 'drivers/idrac/inspect.test.ts: the card that boots',

@@ -3,7 +3,7 @@ import { findTask, isTaskOver } from '../../../hardware/task-records';
 import type { Around, Habit } from '../../protocol/habits';
 import { link, type ResourceBody, type ServiceAnswer, type System } from '../../protocol/routes';
 import { BIOS_SETTINGS, RESET, SYSTEM, bootOf, instead, merged, problem, replies, sentBody, shows, together } from '../change';
-import { DELL_ATTRIBUTE_ROUTES, MANAGER_ATTRIBUTE_ROUTES, attributesLink } from './attributes';
+import { DELL_ATTRIBUTE_ROUTES, MANAGER_ATTRIBUTE_ROUTES, attributesLink, attributesOf } from './attributes';
 import { JOB_NAMES, JOB_ROUTES, addJob, biosJobWaits, jobOf, jobServiceLink, jobsLink } from './jobs';
 import { DELL_SERVICE_ROUTES, configurationActions, exportedConfiguration, raidServiceLink, serviceLink } from './services';
 
@@ -65,6 +65,9 @@ const PXE_ATTRIBUTES: ResourceBody = {
   SetBootOrderFqdd1: '',
 };
 const PHYSICAL = 'physical';
+/** What a lockdown protects. */
+const CONFIGURATION =
+  /\/Bios\/Settings$|\/Bios\.(?:ResetBios|ChangePassword)$|\/Systems\/[^/]+\/Storage\/|\/DellRaidService\.|\/DellJobService\.|\/Dell\/Jobs\/|ImportSystemConfiguration$|\/UpdateService\//;
 
 export const DELL_HABITS = {
   'dell-names': {
@@ -125,6 +128,16 @@ export const DELL_HABITS = {
     source: 'dell/iDRAC-Redfish-Scripting 90',
     around: shows('Manager', (body, { system }) => ({ ...body, Attributes: link(`/Managers/${system.name}/Attributes`) })),
     routes: MANAGER_ATTRIBUTE_ROUTES,
+  },
+  'dell-lockdown': {
+    about: 'While Lockdown.1.SystemLockdown is Enabled, changes of BIOS, storage, firmware, jobs and configuration get 400 (SYS520).',
+    source: 'NVIDIA/libredfish src/dell.rs; dell/iDRAC-Redfish-Scripting',
+    around: instead(
+      /^(?:PATCH|POST|DELETE)$/,
+      CONFIGURATION,
+      problem(400, 'IDRAC.2.8.SYS520', 'Unable to complete the operation because the system is in lockdown mode.'),
+      (_, { system }) => attributesOf(system)['Lockdown.1.SystemLockdown'] === 'Enabled',
+    ),
   },
   'dell-pxe-attributes': {
     about: 'The BIOS shows which NICs boot by PXE and HTTP (PxeDev1EnDis, PxeDev1Interface, HttpDev1EnDis).',

@@ -82,6 +82,8 @@ export const addJob = (
 const isBiosJob = ({ work }: TaskRecord): boolean => work.kind === 'done' && work.what === 'BIOSConfiguration';
 export const biosJobWaits = ({ hardware }: System): boolean =>
   tasksOf(hardware).some((task) => isBiosJob(task) && (task.phase === 'staged' || task.phase === 'running'));
+export const importRuns = ({ hardware }: System): boolean =>
+  tasksOf(hardware).some(({ work, phase }) => work.kind === 'done' && work.what === 'ImportConfiguration' && phase === 'running');
 /** Removes jobs; a removed BIOS job takes the pending settings with it. */
 function removeJobs({ hardware }: System, tasks: readonly TaskRecord[]): void {
   for (const task of tasks) removeTask(hardware, task.id);

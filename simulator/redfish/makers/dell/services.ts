@@ -6,7 +6,7 @@ import { refuse } from '../../protocol/messages';
 import { ROOT, link, type ResourceBody, type Route, type ServiceAnswer, type System, type SystemContext } from '../../protocol/routes';
 import { problem } from '../change';
 import { attributesOf, isAttribute, setAttributes } from './attributes';
-import { addJob, biosJobWaits } from './jobs';
+import { addJob, biosJobWaits, importRuns } from './jobs';
 
 const MANAGER = '/Managers/{system}/Oem/Dell';
 const IMPORT = '/Managers/{system}/Actions/Oem/EID_674_Manager.ImportSystemConfiguration';
@@ -81,6 +81,7 @@ function importConfiguration(at: SystemContext, body: ResourceBody): ServiceAnsw
   if (!isObject(share)) return refuse('ActionParameterMissing', 'OemManager.ImportSystemConfiguration', 'ShareParameters');
   if (biosJobWaits(system))
     return problem(400, 'IDRAC.2.8.LC068', 'Unable to start the operation because there is a pending configuration job.');
+  if (importRuns(system)) return problem(400, 'IDRAC.2.8.RAC0679', 'A configuration job is already in progress.');
   const settings = readConfiguration(text);
   const { task, answer } = addJob(at, 'Configure: Import system configuration XML file', 'ImportConfiguration', 'running');
   if (!task) return answer;

@@ -474,6 +474,10 @@ describe('helpers', () => {
     const asked = new Map<string, string>([['n', '6'], ['b', 'False'], ['s', '7'], ['other', '8']]); // prettier-ignore
     expect(convertSettings(asked, new Map(), current)).toEqual({ attributes: { n: 6, b: false, s: '7', other: '8' }, invalid: [] });
   });
+  it('registryOf reads Readonly as ReadOnly', () => {
+    const Attributes = [{ AttributeName: 'A', Readonly: true }];
+    expect(registryOf({ RegistryEntries: { Attributes } }).get('A')).toMatchObject({ read_only: true });
+  });
   it('registryOf limits the number of attributes and ignores bounds that are no safe integers', () => {
     const many = Array.from({ length: 10_000 }, (_, n) => ({ AttributeName: `a${n}`, Type: 'String', LowerBound: 1e300 }));
     const registry = registryOf({ RegistryEntries: { Attributes: many } });
