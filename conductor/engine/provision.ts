@@ -40,7 +40,8 @@ async function check(task: NodeTask, flow: Flow, event: Event, args: ProvisionAr
 function requesterOf({ node, context: { origin, connections } }: NodeTask): InternalChanges {
   const known = node.driver_internal_info.flow_requester !== undefined;
   const isNeeded = origin !== undefined && connections.services.glance.isConfigured;
-  if (isNeeded) return { flow_requester: { admin: origin.admin === true, project: origin.project } };
+  const { admin = false, service = false, project } = origin ?? { project: null };
+  if (isNeeded) return { flow_requester: { admin, service, project } };
   return known ? { flow_requester: undefined } : {};
 }
 

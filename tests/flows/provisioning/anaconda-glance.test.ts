@@ -77,7 +77,7 @@ async function orderWaiting(uuid: string, target: string, waiting: string, steps
   const settings = [{ component: 'bmc', url: `http://127.0.0.1:${(files.address() as AddressInfo).port}/bmc-3.1` }];
   await whole.order(uuid, target, { ...steps({ interface: 'firmware', step: 'update', args: { settings } }) });
   await until('the step waits', async () => (await refuseFailure(uuid)) === waiting);
-  expect((await nodeOf(uuid))['driver_internal_info']).toMatchObject({ flow_requester: { admin: true, project: null } });
+  expect((await nodeOf(uuid))['driver_internal_info']).toMatchObject({ flow_requester: { admin: true, service: false, project: null } });
   await whole.restart();
   send();
 }
