@@ -6,7 +6,7 @@ import { countsOf, rowsOf, searchOf, viewOf, windowOf } from '../../ui/lib/filte
 import { applyEvent, classOf, progressText, rowOf, sizeText, worstOf } from '../../ui/lib/rows';
 import { ACTIONS, runAction, type Outcome } from '../../ui/lib/actions';
 import { messageIn, type Api } from '../../ui/lib/api';
-import { acceptMachine, machineIn } from '../../ui/lib/machines';
+import { acceptMachine, addMachine, machineIn } from '../../ui/lib/machines';
 import { chartOf, lineOf, rangeOf, withReadings } from '../../ui/lib/sensors';
 import { patchOf } from '../../ui/lib/patch';
 import { durationText, placeOf, spansOf } from '../../ui/lib/steps';
@@ -186,6 +186,28 @@ it('machineIn builds a node and ports from a form, without empty fields', () => 
     macs: ['52:54:00:00:00:01'],
   });
   expect(() => machineIn({ ...form, macs: 'x' })).toThrow('x is not a MAC address');
+});
+it.each(['52:54:00:AB:cd:01', '52-54-00-ab-cd-01', '5254.00ab.cd01', '525400ABCD01', '525400abcd01; 52:54:00:ab:cd:01'])(
+  'machineIn takes the MAC addresses %s',
+  (macs) => expect(machineIn({ macs }).macs).toEqual(['52:54:00:ab:cd:01']),
+);
+it.each(['52:54:00:ab:cd', '52:54-00:ab:cd:01', '52:54:00:ab:cd:0g', '5254.00ab.cd0'])('machineIn refuses the MAC address %s', (macs) =>
+  expect(() => machineIn({ macs })).toThrow(`MAC addresses: ${macs} is not a MAC address`),
+);
+it.each([
+  ['v1/ports', undefined, 'refused'],
+  ['v1/nodes/u/states/provision', undefined, 'refused'],
+  ['v1/ports', 'locked', 'refused The node u is left, since it cannot be removed: locked'],
+])('addMachine leaves no half machine when %s is refused (removal: %s)', async (path, removal, message) => {
+  const sent: string[] = [];
+  const send = async (method: string, at: string): Promise<unknown> => {
+    sent.push(`${method} ${at}`);
+    if (at === path) throw new Error('refused');
+    if (method === 'DELETE' && removal !== undefined) throw new Error(removal);
+    return { uuid: 'u' };
+  };
+  await expect(addMachine({ send } as unknown as Api, { node: {}, macs: ['52:54:00:ab:cd:01'] })).rejects.toThrow(message);
+  expect(sent.at(-1)).toBe('DELETE v1/nodes/u');
 });
 
 it('patchOf contains only changed members', () => {

@@ -49,7 +49,7 @@ export function AddMachine() {
           <Field key={field.name} {...field} />
         ))}
         <label>
-          MAC addresses, if the server boots the machine by network
+          MAC addresses, if the server boots the machine by network, in any spelling
           <input name="macs" placeholder="52:54:00:12:34:56" />
         </label>
         <label>
