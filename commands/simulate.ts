@@ -134,7 +134,15 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
   };
 }
 const toStderr = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...fields }));
-const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
+/** @param more of each line: which machine it is about */
+const logWith = (more: object): Log => ({
+  debug: () => {},
+  info: (message, fields) => toStderr('info')(message, { ...more, ...fields }),
+  warn: (message, fields) => toStderr('warn')(message, { ...more, ...fields }),
+  error: (message, fields) => toStderr('error')(message, { ...more, ...fields }),
+  child: (fields) => logWith({ ...more, ...fields }),
+});
+const log = logWith({});
 
 /** The boot service that the server's configuration names, else one that responds on its port. Warns if there is neither. */
 async function findBootUrlOf(base: string, configFiles: readonly string[], signal: AbortSignal): Promise<string | undefined> {

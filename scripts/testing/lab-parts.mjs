@@ -147,6 +147,8 @@ export const PARTS = {
   'page/screen': { groups: ['browser', 'machines'], seconds: 45 },
   'page/page': { groups: ['browser'], seconds: 220 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
+  'redfish/all-makers': { groups: ['machines', 'ramdisk', 'image', 'network'], seconds: 1500, namespaces: true, rare: true },
+  'redfish/makers': { groups: ['machines', 'ramdisk', 'image', 'network'], seconds: 150, namespaces: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },
   'redfish/redfish-settings': { groups: ['machines', 'libvirt', 'python'], seconds: 6, namespaces: true, pypi: true },
   'redfish/redfish-sushy': { groups: ['python'], seconds: 16, pypi: true },

@@ -87,9 +87,12 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   const start = async (): Promise<void> => {
     const used = boot;
     const { cdFile, httpBootUri, secureBoot } = (await setup.starts?.()) ?? {};
+    const medium = cdFile === undefined ? 'no medium' : 'a medium';
+    log.info(`starts from ${used.device} with ${medium}`, { mode: isUefi(description, used) ? 'uefi' : 'bios', once: !used.persistent });
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
-    const isUefi = description.architecture !== 'x86_64' || (used.mode ?? description.mode) === 'uefi';
-    const uefi = isUefi ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log) : undefined;
+    const uefi = isUefi(description, used)
+      ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log)
+      : undefined;
     const words = qemuArguments({
       machine: description,
       vendor,
@@ -161,6 +164,9 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     },
   };
 }
+
+const isUefi = ({ architecture, mode }: QemuSetup['description'], used: BootSetting): boolean =>
+  architecture !== 'x86_64' || (used.mode ?? mode) === 'uefi';
 
 function powerActions(
   running: () => QemuProcess | undefined,

@@ -20,3 +20,27 @@ export const STOPS: Readonly<Partial<Record<PersonalityName, Stop>>> = {
   'xfusion-ibmc': refused(HTTPS),
   openbmc: refused(HTTPS),
 };
+
+/** The oddest makers, whose lives in the lab belong to each run of it. */
+export const LAB_SHORT: readonly PersonalityName[] = ['supermicro-x11', 'lenovo-xcc', 'hpe-ilo5', 'gigabyte-ami'];
+interface Boot {
+  readonly driver: 'redfish' | 'idrac';
+  readonly boot: 'ipxe' | 'redfish-virtual-media' | 'idrac-redfish-virtual-media';
+  /** What the BMC tells the machine to boot the ramdisk from. */
+  readonly device: 'cdrom' | 'pxe';
+  readonly mode: 'bios' | 'uefi';
+}
+/** Machines whose boot mode the lab changes by Redfish; the others keep that with which they start. */
+const UEFI: readonly PersonalityName[] = ['supermicro-x11', 'hpe-ilo6', 'asrock-ami', 'dell-idrac10'];
+/** How the lab boots the ramdisk: by virtual media where the machine can take those of the server, otherwise from the network. */
+export function bootOf(name: PersonalityName): Boot {
+  const mode = UEFI.includes(name) ? 'uefi' : 'bios';
+  if (name === 'fujitsu-irmc-s4') return { driver: 'redfish', boot: 'ipxe', device: 'pxe', mode };
+  const isDell = name.startsWith('dell-');
+  return {
+    driver: isDell ? 'idrac' : 'redfish',
+    boot: isDell ? 'idrac-redfish-virtual-media' : 'redfish-virtual-media',
+    device: 'cdrom',
+    mode,
+  };
+}
