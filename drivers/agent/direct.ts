@@ -304,7 +304,8 @@ async function prepareInstanceBoot(task: Task): Promise<Outcome> {
     const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
     const { 'root uuid': rootUuid, 'efi system partition uuid': systemUuid } = uuids.command_result ?? {};
     const isWhole = isOfWholeDisk(task);
-    if (typeof rootUuid === 'string')
+    // An agent that asks before the kernel has read the new file system answers with an empty one.
+    if (typeof rootUuid === 'string' && rootUuid !== '')
       await task.saveInternal({ root_uuid_or_disk_id: rootUuid, ...(isWhole ? {} : { instance: deployedSizes(node) }) });
     else if (!isWhole) return 'the agent returned no UUID of the root partition';
     const isArray = hasArrays(node);

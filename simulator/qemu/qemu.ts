@@ -80,15 +80,12 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   let boot: BootSetting = setup.boot ?? { device: 'none', persistent: false, mode: null };
   let running: QemuProcess | undefined;
   let closed = false;
-  const changed = (): void => {
-    if (!closed) setup.onChange?.();
-  };
+  const changed = (): void => void (closed || setup.onChange?.());
 
   const start = async (): Promise<void> => {
     const used = boot;
     const { cdFile, httpBootUri, secureBoot } = (await setup.starts?.()) ?? {};
-    const medium = cdFile === undefined ? 'no medium' : 'a medium';
-    log.info(`starts from ${used.device} with ${medium}`, { mode: isUefi(description, used) ? 'uefi' : 'bios', once: !used.persistent });
+    tellStart(log, description, used, cdFile);
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
     const uefi = isUefi(description, used)
       ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log)
@@ -163,6 +160,11 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       await rm(sockets, { recursive: true, force: true });
     },
   };
+}
+
+function tellStart(log: Log, description: QemuSetup['description'], used: BootSetting, cdFile: string | undefined): void {
+  const medium = cdFile === undefined ? 'no medium' : 'a medium';
+  log.info(`starts from ${used.device} with ${medium}`, { mode: isUefi(description, used) ? 'uefi' : 'bios', once: !used.persistent });
 }
 
 const isUefi = ({ architecture, mode }: QemuSetup['description'], used: BootSetting): boolean =>

@@ -469,8 +469,8 @@ describe('prepare_instance_boot', () => {
       instance: { root_gb: 5, swap_mb: 0, ephemeral_gb: 1 },
     });
   });
-  it('fails when the agent knows no root partition of a partition image', async () => {
-    const { task } = await withAgentTask(() => ({ body: result('get_partition_uuids', 'SUCCEEDED', { command_result: {} }) }), {
+  it.each([{}, { 'root uuid': '' }])('fails when the agent knows no root partition of a partition image: %j', async (uuids) => {
+    const { task } = await withAgentTask(() => ({ body: result('get_partition_uuids', 'SUCCEEDED', { command_result: uuids }) }), {
       node: { driver_internal_info: { is_whole_disk_image: false } },
     });
     expect(await step('prepare_instance_boot')(task)).toMatchObject({
