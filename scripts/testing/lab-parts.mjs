@@ -148,7 +148,7 @@ export const PARTS = {
   'page/page': { groups: ['browser'], seconds: 220 },
   'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
   'redfish/all-makers': { groups: ['machines', 'ramdisk', 'image', 'network'], seconds: 1500, namespaces: true, rare: true },
-  'redfish/makers': { groups: ['machines', 'ramdisk', 'image', 'network'], seconds: 150, namespaces: true },
+  'redfish/makers': { groups: ['machines', 'ramdisk', 'image', 'network'], seconds: 300, namespaces: true, rare: true },
   'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },
   'redfish/redfish-settings': { groups: ['machines', 'libvirt', 'python'], seconds: 6, namespaces: true, pypi: true },
   'redfish/redfish-sushy': { groups: ['python'], seconds: 16, pypi: true },

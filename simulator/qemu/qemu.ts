@@ -80,16 +80,16 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   let boot: BootSetting = setup.boot ?? { device: 'none', persistent: false, mode: null };
   let running: QemuProcess | undefined;
   let closed = false;
-  const changed = (): void => void (closed || setup.onChange?.());
+  const changed = (): void => {
+    if (!closed) setup.onChange?.();
+  };
 
   const start = async (): Promise<void> => {
     const used = boot;
     const { cdFile, httpBootUri, secureBoot } = (await setup.starts?.()) ?? {};
-    tellStart(log, description, used, cdFile);
+    logStart(log, description, used, cdFile);
     const paths = { monitorSocket: join(sockets, 'monitor'), serialSocket: join(sockets, 'serial') };
-    const uefi = isUefi(description, used)
-      ? await uefiFiles(setup, used.device === 'uefi-http' ? httpBootUri : undefined, secureBoot, log)
-      : undefined;
+    const uefi = isUefi(description, used) ? await uefiFiles(setup, used, httpBootUri, secureBoot, log) : undefined;
     const words = qemuArguments({
       machine: description,
       vendor,
@@ -162,13 +162,13 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   };
 }
 
-function tellStart(log: Log, description: QemuSetup['description'], used: BootSetting, cdFile: string | undefined): void {
+const isUefi = ({ architecture, mode }: QemuSetup['description'], used: BootSetting): boolean =>
+  architecture !== 'x86_64' || (used.mode ?? mode) === 'uefi';
+
+function logStart(log: Log, description: QemuSetup['description'], used: BootSetting, cdFile: string | undefined): void {
   const medium = cdFile === undefined ? 'no medium' : 'a medium';
   log.info(`starts from ${used.device} with ${medium}`, { mode: isUefi(description, used) ? 'uefi' : 'bios', once: !used.persistent });
 }
-
-const isUefi = ({ architecture, mode }: QemuSetup['description'], used: BootSetting): boolean =>
-  architecture !== 'x86_64' || (used.mode ?? mode) === 'uefi';
 
 function powerActions(
   running: () => QemuProcess | undefined,
@@ -213,16 +213,18 @@ async function createDisks(disks: MachineDescription['disks'], folder: string): 
 
 /**
  * The firmware with this machine's own variables.
- * @param url the image to boot next; undefined: the firmware's own order
+ * @param httpBootUri the image to boot next, if the setting is UEFI HTTP boot; undefined: the firmware's own order
  * @param secureBoot whether Secure Boot is in force; undefined: firmware without it
  * @throws an Error for a host whose firmware has no Secure Boot
  */
 async function uefiFiles(
   { description: { architecture }, folder }: Pick<QemuSetup, 'description' | 'folder'>,
-  url: string | undefined,
+  used: BootSetting,
+  httpBootUri: string | undefined,
   secureBoot: boolean | undefined,
   log: Log,
 ): Promise<UefiFiles> {
+  const url = used.device === 'uefi-http' ? httpBootUri : undefined;
   const secure = secureBoot === undefined ? undefined : secureFirmware(architecture);
   if (secureBoot && !secure) throw new Error('the UEFI firmware of this host has no Secure Boot: it is in the Debian package ovmf');
   const { code, variables: original } = secure ?? uefiFirmware(architecture);

@@ -20,7 +20,8 @@ import { root } from '../support/venv';
 
 const HOST = '10.77.0.1';
 const REPORT_PORT = 8099;
-const DISK_GIB = 2;
+/** The agent takes no smaller disk than 4 GiB. */
+const DISK_GIB = 5;
 /** Seconds for a step of a life. A boot takes a minute alone, and longer beside other work. */
 const PATIENCE = 900;
 /** Machines that live at once. */
