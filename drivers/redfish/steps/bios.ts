@@ -157,20 +157,30 @@ async function apply(task: Task, maker: BiosMaker, settings: unknown): Promise<O
   });
 }
 
+/** The standard's; for services that refuse even an empty object; for those that demand a type, which Lenovo's name so. */
+const RESET_BODIES: readonly (JsonObject | undefined)[] = [{}, undefined, { ResetType: 'default' }];
+
+/** Throws the refusal of the first body, which is the standard's, when all are refused. */
+async function resetBios({ ask }: SystemView, target: string): Promise<void> {
+  let refusal: unknown;
+  for (const body of RESET_BODIES)
+    try {
+      await ask('POST', target, body === undefined ? {} : { body });
+      return;
+    } catch (error) {
+      if (!isStatus(error, 400, 415)) throw error;
+      refusal ??= error;
+    }
+  throw refusal;
+}
+
 const reset = (task: Task): Promise<Outcome> =>
   onBios(task, RESETTING, async (view) => {
     const before = requested(task);
     if (before) return restart(task, STATE, before);
     const action = actionOf(view.bios, '#Bios.ResetBios');
     if (!action) throw new RedfishError('protocol', `${view.bios.path} does not offer the action #Bios.ResetBios`);
-    const { ask } = view.system;
-    try {
-      await ask('POST', action.target, { body: {} });
-    } catch (error) {
-      // Some services refuse even an empty object.
-      if (!isStatus(error, 400, 415)) throw error;
-      await ask('POST', action.target);
-    }
+    await resetBios(view.system, action.target);
     const state: RequestedSettings = { reboot_requested: true, settings_time: appliedAt(view.bios.body), ...progressBefore(view.system) };
     return restart(task, STATE, state);
   });

@@ -440,6 +440,18 @@ describe('factory_reset', () => {
     expect(await reset(bench().task)).toMatchObject({ kind: 'wait' });
     expect(sent('POST')).toEqual([{}, undefined]);
   });
+  it('names a type to a service that demands one', async () => {
+    service.reply = ({ method, body }) =>
+      method === 'POST' && (body as JsonObject | undefined)?.['ResetType'] === undefined ? { status: 400 } : undefined;
+    expect(await reset(bench().task)).toMatchObject({ kind: 'wait' });
+    expect(sent('POST')).toEqual([{}, undefined, { ResetType: 'default' }]);
+  });
+  it('fails without a restart where all bodies are refused', async () => {
+    service.reply = ({ method }) => (method === 'POST' ? { status: 400 } : undefined);
+    const { task, events } = bench();
+    await expect(reset(task)).rejects.toMatchObject({ message: expect.stringContaining('Redfish BIOS factory reset failed') as unknown });
+    expect(events).toEqual([]);
+  });
   it('fails without the action Bios.ResetBios', async () => {
     bios.withoutReset();
     await expect(reset(bench().task)).rejects.toMatchObject({
