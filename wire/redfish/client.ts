@@ -1,5 +1,6 @@
 /** Redfish client (DSP0266): reuses connections and logins; session or basic authentication. */
 import type { Duplex } from 'node:stream';
+import { unlessAborted } from '../timeout-signal';
 import { RedfishError, hasMessage, isStatus, remarksOf } from './errors';
 import { linkOf, member } from './json';
 import {
@@ -175,6 +176,12 @@ function isFinal({ kind, forbidden }: Login, request: string, renewed: boolean):
   return renewed;
 }
 
+/** The caller leaves with the error. Where nobody else waits for the login, its failure is not the next caller's. */
+function leftAlone(state: TargetState, pending: Promise<Login>, error: unknown): unknown {
+  void pending.catch(() => state.login === pending && (state.login = undefined));
+  return error;
+}
+
 /** A request that failed. */
 interface Refused {
   readonly state: TargetState;
@@ -279,7 +286,7 @@ export function createRedfishPool(
   async function withLogin<T>(
     target: RedfishTarget,
     name: string,
-    timeoutMs: number,
+    { timeoutMs, signal }: Omit<RedfishRequestOptions, 'body' | 'headers'>,
     work: (service: Service, headers: Login['headers']) => Promise<T>,
   ): Promise<T> {
     if (closed) throw new RedfishError('closed', 'the Redfish client is closed');
@@ -289,16 +296,17 @@ export function createRedfishPool(
       for (let renewed = false; ;) {
         checkRest(state, now());
         if ((state.basicUntil ?? Infinity) < now()) [state.login, state.basicUntil] = [undefined, undefined];
-        // Without the caller's signal: other requests may wait for the same login.
+        // The login goes on when the caller leaves: other requests may wait for it.
         const pending = (state.login ??= login(service, state, { timeoutMs }, now));
         let proof: Login | undefined;
         try {
-          proof = await pending;
+          proof = await unlessAborted(pending, signal);
           const result = await work(service, proof.headers);
           // Services answer for their root without a log-in.
           if (proof.kind === 'basic' && name !== `GET ${rootPath(target)}`) noteSuccess(state);
           return result;
         } catch (error) {
+          if (!proof && signal?.aborted) throw leftAlone(state, pending, error);
           const verdict = verdictOn(error, { state, proof, name, renewed }, now);
           if (state.login === pending) {
             if (verdict === 'ended') startLogout({ login: pending, service: state.service });
@@ -317,11 +325,11 @@ export function createRedfishPool(
 
   return {
     request: (target, method, path, requestOptions) =>
-      withLogin(target, `${method} ${path}`, requestOptions.timeoutMs, (service, headers) =>
+      withLogin(target, `${method} ${path}`, requestOptions, (service, headers) =>
         exchange(service, method, path, { ...requestOptions, headers: { ...requestOptions.headers, ...headers } }),
       ),
     openWebSocket: (target, path, socketOptions) =>
-      withLogin(target, `WebSocket ${path}`, socketOptions.timeoutMs, (service, headers) =>
+      withLogin(target, `WebSocket ${path}`, socketOptions, (service, headers) =>
         openWebSocket(service, path, { ...socketOptions, headers }),
       ),
     close: async () => {

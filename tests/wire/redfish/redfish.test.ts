@@ -213,6 +213,28 @@ describe('failures', () => {
     expect(error.message).toMatch(/^Unable to connect to http:.* Error: .*ECONNREFUSED/);
     expect((await failure(get(poolOf(), target({ address: 'http://bmc.invalid' })))).kind).toBe('unreachable');
   });
+  it('an aborted request does not wait for a login, which others still get', async () => {
+    withSessions();
+    const { reply } = service;
+    let answerLogin = (): void => {};
+    service.reply = (asked, response) => {
+      const said = reply(asked, response);
+      if (asked.method !== 'POST') return said;
+      const { status, headers } = said as RedfishReply;
+      answerLogin = () => void response.writeHead(status, headers).end();
+      return 'hang';
+    };
+    const pool = poolOf();
+    const [leaves, stays] = [new AbortController(), new AbortController()];
+    const left = get(pool, target(user), SYSTEM, { signal: leaves.signal });
+    const stayed = get(pool, target(user), SYSTEM, { signal: stays.signal });
+    await until('the login arrives', () => words().some((line) => line.startsWith('POST')));
+    leaves.abort(new Error('no longer wanted'));
+    await expect(left).rejects.toThrow('no longer wanted');
+    answerLogin();
+    expect((await stayed).status).toBe(200);
+    expect(words().filter((line) => line.startsWith('POST'))).toHaveLength(1);
+  });
   it('an aborted request fails with the reason of the abort', async () => {
     service.reply = () => 'hang';
     const stop = new AbortController();
