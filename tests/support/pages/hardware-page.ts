@@ -1,7 +1,7 @@
 /** docs/reference/hardware.md: which functions of each interface work, with which counterparts, and which test shows it. */
 
-import { PERSONALITIES } from '../../../simulator/redfish/makers/personalities';
-import { IDRAC, STOPS } from './maker-lives';
+import { PERSONALITIES, type PersonalityName } from '../../../simulator/redfish/makers/personalities';
+import { IDRAC, STOPS, bootOf } from './maker-lives';
 
 /**
  * The counterpart of a test. `bent`: a service of the tests whose answers are as wrong as a BMC's can be. It shows how we handle errors,
@@ -395,13 +395,15 @@ export function hardwarePage(): string {
     '`bloomery simulate --personality` imitates machines of makers by what is reported of them ([makers.md](makers.md)).',
     'A node lives on each of them twice: it is enrolled, inspected, cleaned, deployed and undeployed, and its ramdisk comes from the network or from a virtual CD.',
     'One test shows both: [personalities.test.ts](../../tests/flows/hardware/personalities.test.ts).',
+    'In the lab, a machine in QEMU boots for real behind each of them ([makers.test.ts](../../tests/lab/redfish/makers.test.ts) and [all-makers.test.ts](../../tests/lab/redfish/all-makers.test.ts)).',
     'It shows nothing of real machines.',
     '',
-    '| simulated maker | from the network | from a virtual CD |',
-    '|---|---|---|',
+    '| simulated maker | from the network | from a virtual CD | in the lab |',
+    '|---|---|---|---|',
     ...Object.entries(PERSONALITIES).map(([name, { product }]) => {
+      const { boot, mode } = bootOf(name as PersonalityName);
       const type = (IDRAC as readonly string[]).includes(name) ? '✔ (`idrac`)' : '✔';
-      return `| ${product} (\`${name}\`) | ✔ | ${(STOPS as Readonly<Record<string, { readonly words: string }>>)[name]?.words ?? type} |`;
+      return `| ${product} (\`${name}\`) | ✔ | ${(STOPS as Readonly<Record<string, { readonly words: string }>>)[name]?.words ?? type} | ✔ ${boot}, ${mode === 'uefi' ? 'UEFI' : 'BIOS'} |`;
     }),
     '',
     '## Peculiarities of BMCs',
