@@ -133,15 +133,11 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     screens,
   };
 }
-const toStderr = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...fields }));
 /** @param more of each line: which machine it is about */
-const logWith = (more: object): Log => ({
-  debug: () => {},
-  info: (message, fields) => toStderr('info')(message, { ...more, ...fields }),
-  warn: (message, fields) => toStderr('warn')(message, { ...more, ...fields }),
-  error: (message, fields) => toStderr('error')(message, { ...more, ...fields }),
-  child: (fields) => logWith({ ...more, ...fields }),
-});
+function logWith(more: object): Log {
+  const at = (level: string) => (message: string, fields?: object) => printError(JSON.stringify({ level, message, ...more, ...fields }));
+  return { debug: () => {}, info: at('info'), warn: at('warn'), error: at('error'), child: (fields) => logWith({ ...more, ...fields }) };
+}
 const log = logWith({});
 
 /** The boot service that the server's configuration names, else one that responds on its port. Warns if there is neither. */

@@ -39,9 +39,10 @@ async function check(task: NodeTask, flow: Flow, event: Event, args: ProvisionAr
 /** Steps that wait check the images of Glance after the request has ended: whether its caller may use them. */
 function requesterOf({ node, context: { origin, connections } }: NodeTask): InternalChanges {
   const known = node.driver_internal_info.flow_requester !== undefined;
-  const isNeeded = origin !== undefined && connections.services.glance.isConfigured;
-  const { admin = false, service = false, project } = origin ?? { project: null };
-  if (isNeeded) return { flow_requester: { admin, service, project } };
+  if (origin !== undefined && connections.services.glance.isConfigured) {
+    const { admin = false, service = false, project } = origin;
+    return { flow_requester: { admin, service, project } };
+  }
   return known ? { flow_requester: undefined } : {};
 }
 

@@ -22,11 +22,13 @@ export function transportProtocol({ node }: Pick<Task, 'node'>): string | undefi
   );
 }
 
-const isDell = ({ properties: { vendor } }: Task['node']): boolean => typeof vendor === 'string' && /\bdell\b/i.test(vendor);
+/** The vendor of a Dell machine, as the node has it. */
+const dellOf = ({ properties: { vendor } }: Task['node']): string | undefined =>
+  typeof vendor === 'string' && /\bdell\b/i.test(vendor) ? vendor : undefined;
 async function checkDell(task: Task, system: SystemView): Promise<void> {
-  const { uuid, properties, boot_interface: name } = task.node;
-  const { vendor } = properties;
-  if (typeof vendor !== 'string' || !isDell(task.node)) return;
+  const { uuid, boot_interface: name } = task.node;
+  const vendor = dellOf(task.node);
+  if (vendor === undefined) return;
   const managers = await managersOf(system);
   const bmc = managers.find(({ body }) => member(body, 'ManagerType') === 'BMC') ?? managers[0];
   const version = textOf(member(bmc?.body, 'FirmwareVersion'));
@@ -58,7 +60,7 @@ export async function validateMediaUrl(task: Task): Promise<void> {
 }
 /** Throws InvalidParameterValue when the standard's boot device for CDs is another drive of this machine. */
 export const checkVirtualCd = async (task: Task): Promise<void> => {
-  if (isDell(task.node)) await onSystem(task, undefined, (system) => checkDell(task, system));
+  if (dellOf(task.node) !== undefined) await onSystem(task, undefined, (system) => checkDell(task, system));
 };
 /** Throws InvalidParameterValue when the machine cannot boot from a virtual CD by the standard's settings. */
 export const validateVirtualCd = (task: Task): Promise<void> => validateCdDrive(task, (system) => checkDell(task, system));

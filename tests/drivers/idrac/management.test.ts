@@ -6,7 +6,7 @@ import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../../support/task';
 import { SYSTEM, redfishService, type RedfishService } from '../../wire/redfish/service';
 import { bmcTask } from '../bmc-task';
-import { MANAGER, dellService, type DellService } from './dell-service';
+import { MANAGER, dellService, refusal, type DellService } from './dell-service';
 
 let service: RedfishService;
 let pool: RedfishPool;
@@ -142,5 +142,26 @@ describe('boot by HTTP where UefiHttp is not offered', () => {
     machine('Disabled');
     await expect(set()).rejects.toThrow(/not from UefiHttp.*\(the BIOS setting HttpDev1EnDis is Disabled: .*HttpDev1Interface/s);
     expect(service.asked.filter(({ method }) => method === 'PATCH')).toEqual([]);
+  });
+});
+
+const ATTRIBUTES = `${MANAGER}/Oem/Dell/DellAttributes/iDRAC.Embedded.1`;
+describe('a step that the iDRAC refuses', () => {
+  beforeEach(() => {
+    dell.answers.clear = [refusal('SYS520')];
+  });
+  it('names the lockdown mode', async () => {
+    service.resources[ATTRIBUTES] = { Attributes: { 'Lockdown.1.SystemLockdown': 'Enabled' } };
+    await expect(run('clear_job_queue')).rejects.toThrow(
+      /refused with SYS520.*\(the iDRAC is in lockdown mode, Lockdown\.1\.SystemLockdown: it takes changes of the configuration after that is Disabled\)$/s,
+    );
+  });
+  it.each([
+    ['is not locked', { Attributes: { 'Lockdown.1.SystemLockdown': 'Disabled' } }],
+    ['shows no attributes', undefined],
+  ])('keeps its own words if the iDRAC %s', async (_, attributes) => {
+    if (attributes) service.resources[ATTRIBUTES] = attributes;
+    else delete service.resources[ATTRIBUTES];
+    await expect(run('clear_job_queue')).rejects.toThrow(/^(?!.*lockdown).*refused with SYS520/s);
   });
 });

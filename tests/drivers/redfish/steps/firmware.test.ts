@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Outcome, Step } from '../../../../drivers/interfaces';
 import { redfishManagement } from '../../../../drivers/redfish/steps/management';
 import { redfishFirmware } from '../../../../drivers/redfish/steps/firmware';
+import { versionsDigest } from '../../../../drivers/redfish/steps/update';
 import { firmwareImages, firmwareSettings } from '../../../../drivers/redfish/steps/firmware-settings';
 import type { JsonObject } from '../../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
@@ -521,4 +522,23 @@ describe('management.update_firmware', () => {
     });
     expect(updates(one)).toBeUndefined();
   });
+});
+
+it('firmware that waits, or that ran before, does not count as a new version', async () => {
+  const INVENTORY = '/redfish/v1/UpdateService/FirmwareInventory';
+  const rows: Record<string, string> = { 'Installed-0-2.1': '2.1' };
+  const show = (): void => {
+    for (const [id, version] of Object.entries(rows)) service.resources[`${INVENTORY}/${id}`] = { Id: id, Version: version };
+    Object.assign(service.resources['/redfish/v1/'] as object, { UpdateService: { '@odata.id': '/redfish/v1/UpdateService' } });
+    service.resources['/redfish/v1/UpdateService'] = { FirmwareInventory: { '@odata.id': INVENTORY } };
+    service.resources[INVENTORY] = { Members: Object.keys(rows).map((id) => ({ '@odata.id': `${INVENTORY}/${id}` })) };
+  };
+  show();
+  const before = await versionsDigest(bench().task);
+  Object.assign(rows, { 'Available-0-2.2': '2.2', 'Previous-0-2.0': '2.0' });
+  show();
+  expect(await versionsDigest(bench().task)).toBe(before);
+  rows['Installed-0-2.1'] = '2.2';
+  show();
+  expect(await versionsDigest(bench().task)).not.toBe(before);
 });
